@@ -227,6 +227,27 @@ def test_a_difference_shows_no_secret(tmp_path: Path) -> None:
     ran = clew("repeat", "e1", "--secret", f"HF_TOKEN={tmp_path / 'other'}", status=3)
     assert "another-value" not in ran.stdout + ran.stderr
     assert "+***" in ran.stderr
+    assert "candidate: variable: the secret HF_TOKEN has another value" in ran.stderr
+    assert not {"random", "clock"} & set(ran.stderr.split())
+
+
+def test_a_secret_that_cannot_be_compared_is_a_candidate(tmp_path: Path) -> None:
+    """In the command, whose secrets have no digests; and in a record with another project's key."""
+    line = "echo ${#1} ${#MY_TOKEN} > out"
+    clew = Project(tmp_path / "one", MY_TOKEN="the-first-secret-value")
+    clew("exec", "--", "sh", "-c", line, "--password", "of-the-first")
+    shown = clew("show", "e1").stdout
+    assert "redacted    variables MY_TOKEN; words 4 (PASSWORD)\n" in shown
+    clew("push", str(tmp_path / "remote"))
+    other = Project(tmp_path / "two", MY_TOKEN="other-value", PASSWORD="short!")
+    other("pull", str(tmp_path / "remote"))
+    given = ("--secret", "MY_TOKEN", "--secret", "PASSWORD")
+    causes = other.json("repeat", "e1", *given, status=3)["divergence"]["causes"]
+    assert {cause["detail"] for cause in causes} >= {
+        "argument 4: the secret PASSWORD was given anew, and may differ",
+        "the secret MY_TOKEN was given anew, and may differ",
+    }
+    assert {"random", "clock"} <= {cause["cause"] for cause in causes}
 
 
 def test_what_differs_in_masked_secrets_alone_is_equivalent(tmp_path: Path) -> None:

@@ -110,6 +110,12 @@ class ExecutionIndex:
         own = {} if process.key == self.record.itself.key else process.environment
         return {name: value for name, value in {**whole, **own}.items() if value is not None}
 
+    def seals(self, process: Activity) -> dict[str, str]:
+        """Keyed hashes of the secret variables of a process, with which two can be compared."""
+        while process.exe is None and process.parent in self.record.activities:
+            process = self.record.activities[process.parent]
+        return recorded_seals(self.record, process)
+
     @cached_property
     def _successors(self) -> dict[str, Activity]:
         """The program that a process became by exec, by the uid before."""
@@ -151,3 +157,8 @@ class ExecutionIndex:
         if one.key in self.with_ancestors(other) or other.key in self.with_ancestors(one):
             return False
         return one.started < self.end(other) and other.started < self.end(one)
+
+
+def recorded_seals(record: ExecutionRecord, process: Activity) -> dict[str, str]:
+    """Keyed hashes of the secret variables that a process was started with."""
+    return {**record.facets.get("sealed", {}), **process.facets.get("begun", {}).get("sealed", {})}

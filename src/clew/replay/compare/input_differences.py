@@ -15,6 +15,7 @@ from clew.prov.locators import path_of
 from clew.prov.package_urls import parse_purl
 from clew.prov.queries.execution_record import Activity, Version
 from clew.prov.queries.formats import path_fields
+from clew.redaction import MASK
 from clew.replay.compare.execution_pair import ExecutionPair
 from clew.replay.compare.output_comparison import exit_code
 from clew.replay.compare.process_alignment import ProcessPair
@@ -53,6 +54,7 @@ def find_input_differences(executions: ExecutionPair, pair: ProcessPair) -> list
         *_variable_differences(executions, pair),
         *_status_differences(executions, pair),
         *_flow_differences(executions, pair),
+        *_fork_differences(executions, pair),
     ]
 
 
@@ -70,6 +72,8 @@ def _argument_differences(
     elif pair.a.exe != pair.b.exe:
         detail = f"runs {pair.a.exe} → {pair.b.exe}"
         yield InputDifference("argument", "", detail, executions.parent(pair), pair.b.started)
+    elif pair.b.command == executions.b.record.itself.command:
+        yield from _given_arguments(executions, pair)
     directories = [
         side.name(f"file://{process.cwd}/.")
         for side, process in ((executions.a, pair.a), (executions.b, pair.b))
@@ -77,6 +81,15 @@ def _argument_differences(
     if directories[0] != directories[1]:
         detail = f"working directory {pair.a.cwd} → {pair.b.cwd}"
         yield InputDifference("argument", "", detail, executions.parent(pair), pair.b.started)
+
+
+def _given_arguments(executions: ExecutionPair, pair: ProcessPair) -> Iterator[InputDifference]:
+    """Secrets in the command, which a repeat is given anew; only variables can be compared."""
+    for number, names in executions.b.record.facets.get("argument_secrets", {}).items():
+        for name in names:
+            if name and name not in executions.b.seals(pair.b):
+                detail = f"argument {number}: the secret {name} was given anew, and may differ"
+                yield InputDifference("argument", name, detail, at=pair.b.started, certain=False)
 
 
 def _describe_words(a: list[str], b: list[str]) -> str:
@@ -97,16 +110,22 @@ def _variable_differences(
         executions.a.environment(above.a),
         executions.b.environment(above.b),
     )
+    seals = executions.a.seals(pair.a), executions.b.seals(pair.b)
     for name in sorted(a.keys() | b.keys()):
+        certain = True
+        detail = f"{name}: {_value(a.get(name))} → {_value(b.get(name))}"
         if a.get(name) == b.get(name):
-            continue
+            if MASK not in a[name] or seals[0].get(name) == seals[1].get(name):
+                continue
+            # a seal is comparable only within the project that made it
+            certain = name in seals[0] and not executions.a.record.execution.made_elsewhere
+            differs = "has another value" if certain else "was given anew, and may differ"
+            detail = f"the secret {name} {differs}"
         passed_on = inherited is True or all(
             upper.get(name) == own.get(name) for upper, own in zip(inherited, (a, b), strict=True)
         )
-        detail = f"{name}: {_value(a.get(name))} → {_value(b.get(name))}"
-        yield InputDifference(
-            "variable", name, detail, None if passed_on else above, pair.b.started
-        )
+        source = None if passed_on else above
+        yield InputDifference("variable", name, detail, source, pair.b.started, certain)
 
 
 # -- what it read
@@ -304,6 +323,18 @@ def _flow_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterator[
             who = executions.b.id(known.b)
             detail = f"what {who} passed on to it"
             yield InputDifference("input", who, detail, known, known.b.started, certain=False)
+
+
+def _fork_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterator[InputDifference]:
+    """A process that never called exec, such as a subshell, may use all that its parent had."""
+    above = executions.parent(pair)
+    if pair.b.exe is not None or above is None:
+        return
+    kinds = (_argument_differences, _variable_differences, _fork_differences)
+    if any(True for kind in kinds for _ in kind(executions, above)):
+        who = executions.b.id(above.b)
+        detail = f"what {who} passed on to it"
+        yield InputDifference("input", who, detail, above, pair.b.started, certain=False)
 
 
 def _value(text: str | None) -> str:

@@ -126,7 +126,7 @@ def _causes(executions: ExecutionPair, origins: OriginFinder, origin: Origin) ->
     found = [Cause(s.cause, s.detail, s.what, s.names) for s in outside]
     found += _races(executions, origin)
     found += _network(executions, origin.pair)
-    if not found:
+    if not any(s.certain for s in outside) and len(found) == len(outside):
         found += _unrecorded_causes(
             executions, origin, _describe_unrecorded(executions, origins, origin)
         )

@@ -8,7 +8,8 @@ from typing import Any
 from clew.prov.locators import file_locator
 from clew.prov.queries.execution_record import Activity, Edge, Version
 from clew.prov.queries.formats import STREAM
-from clew.replay.reuse.start_match import ProgramStart, recorded_seals, recorded_variables
+from clew.replay.execution_index import recorded_seals
+from clew.replay.reuse.start_match import ProgramStart, recorded_variables
 from clew.replay.reuse.subtree import Subtree
 from clew.witness.syscalls.reused_subtree import (
     ReusedAction,

@@ -13,6 +13,7 @@ from typing import Any
 from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
+from clew.replay.execution_index import recorded_seals
 from clew.replay.reuse.subtree import Subtree
 
 _MAX_IDLE_SECONDS = 0.03
@@ -79,11 +80,6 @@ def variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) 
         if then[name] != now[name]:
             return f"its variable {name} changed"
     return None
-
-
-def recorded_seals(record: ExecutionRecord, process: Activity) -> dict[str, str]:
-    """Keyed hashes of a process's secret variables."""
-    return {**record.facets.get("sealed", {}), **process.facets.get("begun", {}).get("sealed", {})}
 
 
 def _secret_difference(start: ProgramStart, then: Mapping[str, str]) -> str | None:
