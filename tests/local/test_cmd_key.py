@@ -65,6 +65,7 @@ def test_the_signer_is_named(tmp_path: Path, signer: Project, remote: Shared) ->
     ]
     assert reader.json("show", "mine")["signed_by"] == "ann@example.org"
     assert "signed by ann@example.org" in reader("show", "mine").stdout
+    assert "(made elsewhere, signed by ann@example.org)" in reader("list").stdout
     whole(reader)
     assert reader.json("gc", "--dry-run")["files"] == 0
     # what is pushed on keeps the signature, and is not signed by who only passes it on

@@ -58,7 +58,10 @@ def test_a_record_made_here_gets_the_file_of_this_machine(clew: Project) -> None
         for e in ("e1", "e2")
     ]
     assert digests[0] == digests[1]
-    clew.error("cat", "e2:app/.env", status=5)
+    _, message, hint = clew.error("cat", "e2:app/.env", status=5)
+    assert "only its digest was recorded" in message
+    assert "it holds credentials, which are never stored" in hint
+    assert clew.json("show", "e1")["credential_files"] == [str(env)]
 
 
 def test_a_private_key_of_any_name(tmp_path: Path) -> None:
@@ -69,13 +72,26 @@ def test_a_private_key_of_any_name(tmp_path: Path) -> None:
     clew.write(".ssh/config", "Host a\n")
     clew.write(".ssh/old", f"-----BEGIN RSA PRIVATE KEY-----\n{OTHER}\n")
     ran = "cat .ssh/config .ssh/deploy | wc -c > out; cat .ssh/old | wc -c; echo a > .ssh/old"
-    clew("exec", "--", "sh", "-c", ran)
+    clew("exec", "--exclude", "*/out", "--", "sh", "-c", ran)
     assert kept(clew, SECRET, OTHER) == ""
     clew.error("cat", "e1:.ssh/deploy", status=5)
     assert clew("cat", "e1:.ssh/config").stdout == "Host a\n"
     clew.write(".ssh/old", f"-----BEGIN RSA PRIVATE KEY-----\n{OTHER}\n")
     assert f"it gets your own {clew.folder}/.ssh/deploy" in clew("repeat", "e1").stderr
+    clew("recreate", "e1:out", "--to", "again")
+    assert (clew.folder / "again").read_text() == (clew.folder / "out").read_text()
+    clew("exec", "--", "wc", "-c", ".ssh/config")
+    clew("checkout", "e3", "work")
+    clew.write("work/.ssh/other", f"-----BEGIN PRIVATE KEY-----\n{OTHER}\n")
+    clew.write("work/.ssh/config", "Host b\n")
+    assert ".ssh/other is a credential file and is not committed" in clew("commit", "work").stderr
+    ran = clew("repeat", "e3", "--set", "2=.ssh/deploy", status=3)
+    assert ".ssh/deploy is a credential file and is not imported" in ran.stderr
     assert kept(clew, SECRET, OTHER) == ""
+    with Store(clew.folder / ".clew/store") as store:
+        for name in (".ssh/deploy", ".ssh/old", "work/.ssh/other"):
+            digest = store.put_file(os.fsencode(clew.folder / name), keep=False).digest
+            assert not store.has(digest)
 
 
 def test_a_renewed_file_is_said_to_be_another_and_is_masked(clew: Project) -> None:

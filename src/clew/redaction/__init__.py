@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from clew.redaction.files import (
     CREDENTIALS,
-    PRIVATE_KEY_BYTES,
-    SSH_DIRECTORY,
+    credential_check,
     credential_globs,
-    is_private_key,
+    open_readonly,
     secret_values,
+    withheld_matcher,
 )
 from clew.redaction.globs import matcher
 from clew.redaction.masking import MASK, Stream
@@ -23,16 +23,16 @@ from clew.redaction.text_scan import mask_text, mask_url
 __all__ = [
     "CREDENTIALS",
     "MASK",
-    "PRIVATE_KEY_BYTES",
     "SHORTEST",
-    "SSH_DIRECTORY",
     "Arguments",
     "Redactor",
     "Stream",
+    "credential_check",
     "credential_globs",
-    "is_private_key",
     "mask_text",
     "mask_url",
     "matcher",
+    "open_readonly",
     "secret_values",
+    "withheld_matcher",
 ]

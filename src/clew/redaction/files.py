@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
 from clew.redaction.globs import escape, matcher
 from clew.redaction.names import PATTERNS, is_secret_option, is_secret_variable
@@ -162,16 +163,48 @@ _LONG = 32
 """Characters: a longer value without a space is a key, whatever it is called."""
 
 
-SSH_DIRECTORY = "/.ssh/"
+_SSH_DIRECTORY = "/.ssh/"
 """Where files that begin as a private key are credentials, whatever their names are."""
-PRIVATE_KEY_BYTES = 64
+_PRIVATE_KEY_BYTES = 64
 
 
-def is_private_key(beginning: bytes) -> bool:
+def _is_private_key(beginning: bytes) -> bool:
     """Whether a file that begins with these bytes is an SSH key: OpenSSH's, PEM or PuTTY's."""
     return (
         beginning.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in beginning
     ) or beginning.startswith(b"PuTTY-User-Key-File-")
+
+
+def open_readonly(path: str | bytes) -> int:
+    """Open a file that may be a pipe or a terminal, without waiting for it."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+
+
+@cache
+def credential_check(globs: tuple[str, ...]) -> Callable[[str, Callable[[], int]], bool]:
+    """A test whether a file is a credential, given its path and a function that opens it: by its
+    path or, in an SSH directory, by its first bytes, since keys may have any name."""
+    is_named = matcher(globs)
+    finds_keys = any(_SSH_DIRECTORY in glob for glob in globs)
+
+    def check(path: str, open_file: Callable[[], int]) -> bool:
+        if is_named(path):
+            return True
+        if not finds_keys or _SSH_DIRECTORY not in path:
+            return False
+        try:
+            with open(open_file(), "rb") as file:
+                return _is_private_key(file.read(_PRIVATE_KEY_BYTES))
+        except OSError:
+            return False
+
+    return check
+
+
+def withheld_matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
+    """A test whether a file whose bytes are not stored is a credential, by its path. Of the files
+    in an SSH directory, only private keys are not stored."""
+    return matcher((*globs, f"*{_SSH_DIRECTORY}*") if globs else ())
 
 
 def credential_globs(

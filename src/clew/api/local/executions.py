@@ -31,8 +31,15 @@ def show_execution(project: ProjectState, id: str, *, detail: bool) -> dict[str,
     """The document of `clew show --json`. A record that could not be recovered is listed in
     `gaps`."""
     from clew.prov.queries.show import show_execution as show
+    from clew.redaction import withheld_matcher
 
-    document = show(project.graph, id, alive=project.is_alive, detail=detail)
+    document = show(
+        project.graph,
+        id,
+        alive=project.is_alive,
+        is_credential=withheld_matcher(project.secrets.credentials),
+        detail=detail,
+    )
     if why := project.unrecovered.get(document["uid"]):
         gap = {"what": "record", "why": f"not recovered: {why}", "path": None, "by": None}
         document["gaps"].append(gap)

@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from clew.api.local import versions
@@ -20,7 +20,7 @@ from clew.prov.queries import producers
 from clew.prov.queries.execution_record import ExecutionRecord, Version, load_record
 from clew.prov.queries.formats import STREAM, execution_id, path_fields
 from clew.prov.queries.targets import Target
-from clew.redaction import matcher
+from clew.redaction import credential_check, open_readonly, withheld_matcher
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.recreate_plan import Candidate, CannotRecreate, plan_recreation
 from clew.replay.repeat.replay_runner import ReplayRunner
@@ -187,7 +187,8 @@ class _Sources:
         self._sound: dict[str, bool] = {}
         self._works: dict[int, Candidate] = {}
         self._keys: dict[int, int] = {}
-        self._is_credential = matcher(project.directory.credentials)
+        self._is_credential = credential_check(project.directory.credentials)
+        self._is_withheld = withheld_matcher(project.directory.credentials)
         self.taken: dict[str, bytes] = {}
         """Paths by digest of contents that are not stored but unchanged on disk, here or on the
         client."""
@@ -250,7 +251,7 @@ class _Sources:
     def _on_disk(self, digest: str) -> bytes | None:
         for locator, size in producers.list_locations(self._project.graph, digest):
             path = path_of(locator)
-            if path is None or self._is_credential(os.fsdecode(path)):
+            if path is None or self._is_credential(os.fsdecode(path), partial(open_readonly, path)):
                 continue  # what is used is stored, and credentials must not be
             if os.path.normpath(path) != path:
                 continue  # `.aws/./credentials` would not match as a credential file
@@ -293,7 +294,7 @@ class _Sources:
     def _is_provided(self, locator: str) -> bool:
         """Whether the user has to provide it: the plan asks for credential files."""
         path = path_of(locator)
-        return path is not None and self._is_credential(os.fsdecode(path))
+        return path is not None and self._is_withheld(os.fsdecode(path))
 
     def _impossible(self, found: Target, lacking: frozenset[str]) -> ClewError:
         if found.digest in lacking:

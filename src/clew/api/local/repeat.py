@@ -174,12 +174,13 @@ def _import_file(project: ProjectState, path: Path, say: Say) -> Entry | None:
 def may_import(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
     """Whether `path` is a file that a parameter may import. A credential file is not: it would be
     stored and sent to a server."""
-    from clew.redaction import matcher
+    from clew.redaction import credential_check, open_readonly
 
     if not os.path.isfile(path):  # False also for a word that is too long for a path
         return False
-    is_credential = matcher(credentials)
-    if is_credential(os.fspath(path.absolute())) or is_credential(os.fspath(path.resolve())):
+    is_credential = credential_check(credentials)
+    names = (os.fspath(path.absolute()), os.fspath(path.resolve()))
+    if any(is_credential(name, lambda: open_readonly(os.fspath(path))) for name in names):
         say(f"{path} is a credential file and is not imported: provide it with --secret PATH=FILE")
         return False
     return True

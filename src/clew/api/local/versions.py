@@ -20,6 +20,7 @@ from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.files import list_versions
 from clew.prov.queries.pipelines.runs import resolve_task
 from clew.prov.queries.targets import Target, resolve_target
+from clew.redaction import withheld_matcher
 from clew.replay.checkout.layout import MODE_BITS, checkout_path
 from clew.safe_path import KERNEL_DIRECTORIES, SafeDirectory, check_relative
 from clew.settings import machine_id
@@ -109,7 +110,7 @@ def chunks(project: ProjectState, text: str, *, start: int = 0) -> Iterator[byte
     found = find_stored(project, text)
     assert found.digest is not None
     with Store(project.directory.store) as store:
-        check_stored(store, found)
+        check_stored(project, store, found)
         if start:
             yield from store.read_part(found.digest, start, store.size(found.digest))
         else:
@@ -121,7 +122,7 @@ def restore(
 ) -> Restored:
     found = find_stored(project, text)
     with Store(project.directory.store) as store:
-        check_stored(store, found)
+        check_stored(project, store, found)
         below = None if to else foreign_cwd(project, found)
         plan = plan_restore(project, found, to, below, store)
         if not dry_run:
@@ -178,13 +179,18 @@ def check_overwrite(plan: Restored, *, overwrite: bool) -> None:
         )
 
 
-def check_stored(store: Store, found: Target) -> None:
+def check_stored(project: ProjectState, store: Store, found: Target) -> None:
     assert found.digest is not None
-    if not store.has(found.digest):
-        raise NoContent(
-            f"the content of {found.label} is not stored: only its digest was recorded",
-            hint="it was excluded, or recorded with --no-content",
-        )
+    if store.has(found.digest):
+        return
+    path = path_of(found.locator) if found.locator else None
+    if path is not None and withheld_matcher(project.secrets.credentials)(os.fsdecode(path)):
+        hint = "it holds credentials, which are never stored; record.credentials lists such files"
+    else:
+        hint = "it was excluded, or recorded with --no-content"
+    raise NoContent(
+        f"the content of {found.label} is not stored: only its digest was recorded", hint=hint
+    )
 
 
 def destination(found: Target, to: str | None, below: str | None) -> bytes:

@@ -18,7 +18,7 @@ from clew.api.remote.client import Client
 from clew.api.remote.versions import foreign_cwd, plan_restore, write_version
 from clew.errors import ClewError
 from clew.prov.queries.targets import Target
-from clew.redaction import CREDENTIALS, matcher
+from clew.redaction import CREDENTIALS, credential_check, open_readonly
 from clew.store import Store
 
 _LONG = 3600.0
@@ -91,8 +91,10 @@ def _lies(path: str, size: int) -> bool:
         return False
     if os.path.realpath(path) != path:
         return False  # no record names a file so; `.aws/./credentials` would not be known as one
+    if not stat.S_ISREG(now.st_mode) or now.st_size != size:
+        return False
     # no server is sent a credential file, whatever it knows of it
-    return stat.S_ISREG(now.st_mode) and now.st_size == size and not matcher(CREDENTIALS)(path)
+    return not credential_check(CREDENTIALS)(path, lambda: open_readonly(path))
 
 
 def _stored(store: Store, path: str) -> str | None:

@@ -57,11 +57,18 @@ def format_row(execution: dict[str, Any]) -> tuple[str, ...]:
     return (
         execution["id"],
         execution["name"] or "",
-        format_state(execution) + (" (made elsewhere)" if execution["made_elsewhere"] else ""),
+        format_state(execution) + _format_origin(execution),
         format_time(execution["started"]),
         format_duration(execution["seconds"]),
         format_command(execution["command"]),
     )
+
+
+def _format_origin(execution: dict[str, Any]) -> str:
+    if not execution["made_elsewhere"]:
+        return ""
+    signer = execution["signed_by"]
+    return f" (made elsewhere, signed by {signer})" if signer else " (made elsewhere)"
 
 
 def format_state(execution: dict[str, Any]) -> str:

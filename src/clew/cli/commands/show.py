@@ -144,8 +144,10 @@ def environment_lines(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         git = document["git"]
         dirty = ", with uncommitted changes" if git.get("dirty") else ""
         yield "git", f"{git.get('commit')}{dirty}"
+    if redacted := format_redacted(document):
+        yield "redacted", redacted
     for name, value in sorted(document["environment"].items()):
-        if value in (None, "", [], {}):
+        if value in (None, "", [], {}) or name in ("redacted", "argument_secrets"):
             continue
         if isinstance(value, dict) and not any(isinstance(v, (dict, list)) for v in value.values()):
             flat = ", ".join(f"{key} {item}" for key, item in value.items() if item is not None)
@@ -154,6 +156,19 @@ def environment_lines(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, f"{len(value)} (with --json)"
         else:
             yield name, str(value)
+
+
+def format_redacted(document: dict[str, Any]) -> str:
+    """Which values and files are not in the record because they are secret."""
+    environment = document["environment"]
+    known = environment["variables"]
+    variables = [name for name in environment.get("redacted", ()) if name in known]
+    words = [
+        f"{number} ({', '.join(name for name in names if name)})"
+        for number, names in environment.get("argument_secrets", {}).items()
+    ]
+    parts = {"variables": variables, "words": words, "files": document.get("credential_files", ())}
+    return "; ".join(f"{kind} {', '.join(found)}" for kind, found in parts.items() if found)
 
 
 def _print_files(files: Sequence[dict[str, Any]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +31,12 @@ SELECT DISTINCT l.locator, u.activity FROM version v JOIN location l ON l.id = v
 JOIN used u ON u.version = v.id
 WHERE v.execution = ? AND l.locator NOT LIKE 'file:' || ? ORDER BY 1, 2
 """
+_UNSTORED = """
+SELECT DISTINCT l.locator FROM version v JOIN location l ON l.id = v.location
+JOIN content c ON c.version = v.id
+WHERE v.execution = ? AND c.digest IS NOT NULL AND c.stored = 0 AND l.locator LIKE 'file:' || ?
+ORDER BY 1
+"""
 _PORT = re.compile(r"[0-9]{1,5}")
 _SHOWN_ELSEWHERE = frozenset(
     {
@@ -49,11 +56,19 @@ _SHOWN_ELSEWHERE = frozenset(
 
 
 def show_execution(
-    graph: Graph, text: str, *, alive: IsRunning, detail: bool = False
+    graph: Graph,
+    text: str,
+    *,
+    alive: IsRunning,
+    is_credential: Callable[[str], bool] = lambda _: False,
+    detail: bool = False,
 ) -> dict[str, Any]:
-    """The contract's `show`, and with `detail` the files and the network peers."""
+    """The contract's `show`, and with `detail` the files and the network peers. `is_credential`
+    tells whether a path whose bytes are not stored is a credential file."""
     found = find_execution(graph, text)
     facets, variables = load_facets(graph, found.key)
+    unstored = graph.connection.rows(_UNSTORED, (found.key, "%"))
+    paths = [str(path_fields(locator)["path"]) for (locator,) in unstored]
     names, tree = list_processes(graph, found)
     answer = {
         **get_execution(graph, found.id, alive=alive),
@@ -64,6 +79,7 @@ def show_execution(
         },
         "git": facets.get("git"),
         "gaps": _gaps(graph, found, names),
+        "credential_files": [path for path in paths if is_credential(path)],
     }
     if detail:
         asked = facets.get("packages")

@@ -9,12 +9,13 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from blake3 import blake3
 
 from clew.errors import ClewError, NotFound
-from clew.redaction import matcher
+from clew.redaction import credential_check, open_readonly
 from clew.replay.checkout.layout import MODE_BITS, RESERVED_NAMES, STATE_FILE, original_path
 from clew.replay.checkout.working_tree import Checkout, TrackedFile
 from clew.store import Store
@@ -104,11 +105,18 @@ def scan_files(
 def find_added_credentials(checkout: Checkout, credentials: tuple[str, ...]) -> dict[bytes, bytes]:
     """Credential files that were added to the directory, with their paths in the sandbox. A commit
     skips them, because it stores its files."""
-    is_credential = matcher(credentials)
+    is_credential = credential_check(credentials)
+    top = os.fsencode(checkout.directory)
     known = {kept.place for kept in checkout.files}
-    added = (place for place, _ in _walk(os.fsencode(checkout.directory)) if place not in known)
-    paths = {place: original_path(place, checkout.cwd) for place in added}
-    return {place: path for place, path in paths.items() if is_credential(os.fsdecode(path))}
+    added = (place for place, _ in _walk(top) if place not in known)
+    return {
+        place: path
+        for place in added
+        if is_credential(
+            os.fsdecode(path := original_path(place, checkout.cwd)),
+            partial(open_readonly, os.path.join(top, place)),
+        )
+    }
 
 
 def _tracked_file(

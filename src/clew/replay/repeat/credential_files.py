@@ -18,7 +18,7 @@ from blake3 import blake3
 
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord, Version
-from clew.redaction import SSH_DIRECTORY, credential_globs, matcher, secret_values
+from clew.redaction import credential_globs, secret_values, withheld_matcher
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
 from clew.safe_path import SafeDirectory
@@ -54,11 +54,10 @@ class CredentialFile:
 def find_credential_files(
     record: ExecutionRecord, found: InitialFiles, values: SecretValues
 ) -> list[bytes]:
-    """The files without bytes that are credentials by their path, or by that of a link to them.
-    Of the files in an SSH directory, only those that are private keys have no bytes."""
+    """The files without bytes that are credentials by their path, or by that of a link to them."""
     environ = {name: value for name, value in record.itself.environment.items() if value}
     globs = credential_globs(values.credentials, environ, record.itself.cwd or "/")
-    is_credential = matcher((*globs, f"*{SSH_DIRECTORY}*"))
+    is_credential = withheld_matcher(globs)
     links = [
         (path, os.path.normpath(os.path.join(os.path.dirname(path), entry.target)))
         for path, entry in found.entries.items()
@@ -67,7 +66,7 @@ def find_credential_files(
     return [
         path
         for path in found.missing
-        if globs and any(is_credential(os.fsdecode(name)) for name in _aliases(path, links))
+        if any(is_credential(os.fsdecode(name)) for name in _aliases(path, links))
     ]
 
 

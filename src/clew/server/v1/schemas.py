@@ -124,6 +124,7 @@ class ExecutionDetail(Execution):
     environment: Json
     git: Json | None
     gaps: list[Gap]
+    credential_files: list[str] = []
     files: list[File] = []
     network: list[Peer] = []
 

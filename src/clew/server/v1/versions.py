@@ -11,8 +11,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Header, Path, Query, Response
 from starlette.responses import StreamingResponse
 
-from clew.api.local.versions import find_stored
-from clew.errors import NoContent
+from clew.api.local.versions import check_stored, find_stored
 from clew.prov.queries.formats import path_fields
 from clew.prov.queries.targets import Target
 from clew.server.http.problems import problem_response
@@ -135,11 +134,7 @@ def _open(service: Service, text: str) -> Iterator[tuple[Target, int, Store]]:
         target = find_stored(project, text)
     assert target.digest is not None
     with Store(service.directory.store) as store:
-        if not store.has(target.digest):
-            raise NoContent(
-                f"the bytes of {target.label} are not stored: only their digest was kept",
-                hint="it was excluded, or recorded with --no-content",
-            )
+        check_stored(project, store, target)
         yield target, store.size(target.digest), store
 
 

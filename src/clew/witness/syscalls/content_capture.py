@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clew.confined_files import HOST, Confined
 from clew.errors import ClewError, NotAllowed, NotFound
-from clew.redaction import PRIVATE_KEY_BYTES, SSH_DIRECTORY, is_private_key, matcher
+from clew.redaction import credential_check, open_readonly
 from clew.safe_path import KERNEL_DIRECTORIES
 from clew.store import Changed, Signature, Store, Stored
 from clew.store.errors import TooSparse
@@ -71,8 +71,7 @@ class ContentCapture:
         self._last_alive = until
         self._spool = spool
         self._keep = keep
-        self._is_excluded_path = matcher(exclude)
-        self._finds_keys = any(SSH_DIRECTORY in glob for glob in exclude)
+        self._is_excluded = credential_check(exclude)
         # opened through a link whose name is excluded
         self._withheld: set[ContentKey] = set()
         self._known: dict[ContentKey, KnownContent] = {}
@@ -322,16 +321,8 @@ class ContentCapture:
         return self._keep and not self._excluded(path, saved=saved)
 
     def _excluded(self, path: bytes, *, saved: bytes | None = None) -> bool:
-        return self._is_excluded_path(os.fsdecode(path)) or self._is_private_key(path, saved)
+        def open_file() -> int:
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+            return open_readonly(saved) if saved else self.files.open(path, flags)
 
-    def _is_private_key(self, path: bytes, saved: bytes | None) -> bool:
-        """SSH keys may have any name: recognize them by content in the SSH directory."""
-        if not self._finds_keys or SSH_DIRECTORY.encode() not in path:
-            return False
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
-        try:
-            descriptor = os.open(saved, flags) if saved else self.files.open(path, flags)
-        except OSError:
-            return False
-        with open(descriptor, "rb") as file:
-            return is_private_key(file.read(PRIVATE_KEY_BYTES))
+        return self._is_excluded(os.fsdecode(path), open_file)

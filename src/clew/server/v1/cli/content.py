@@ -56,7 +56,7 @@ async def content(request: Request) -> Response:
         with service.project() as project:
             version = find_stored(project, command.target, command.asker.here())
         with Store(service.directory.store) as store:
-            check_stored(store, version)
+            check_stored(project, store, version)
         assert version.digest is not None
         return _respond({"digest": version.digest}, _read(service.directory.store, version.digest))
 

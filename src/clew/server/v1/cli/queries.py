@@ -124,7 +124,7 @@ def version(project: LocalProject, target: str, asker: ClientPaths) -> Document:
     """A stored version, with the metadata that the client needs to write it."""
     found = find_stored(project, target, asker.here())
     with Store(project.directory.store) as store:
-        check_stored(store, found)
+        check_stored(project, store, found)
         return _file_metadata(store, found)
 
 
