@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +64,23 @@ def test_an_editor_that_keeps_the_old_file(clew: Project) -> None:
     text = clew("trace", "both.csv").stdout
     assert "notes.csv  changed outside" in text
     assert "notes.csv~  found by e4, same bytes as e3:notes.csv" in text
+
+
+def test_downloads_of_browsers_and_git_checkouts(tmp_path: Path) -> None:
+    clew = Project(tmp_path)
+    os.setxattr(
+        clew.write("got.csv", "a,b\n" * 50), "user.xdg.origin.url", b"https://example.org/a"
+    )
+    clew.write("tracked.csv", "c,d\n" * 50)
+    for words in ("init -q", "add tracked.csv", "-c user.name=n -c user.email=e commit -qm first"):
+        subprocess.run(["git", "-C", clew.folder, *words.split()], check=True)
+    clew.shell("cat got.csv tracked.csv > both.csv")
+    (clew / "got.csv").rename(clew / "moved.csv")
+    clew.shell("cat moved.csv > copy.csv")
+    text = clew("trace", "both.csv").stdout
+    assert "got.csv  found by e1 (source: https://example.org/a)" in text
+    assert "tracked.csv  found by e1 (source: git " in text
+    assert (
+        "└┄ got.csv  found by e1 (source: https://example.org/a)"
+        in clew("trace", "copy.csv").stdout
+    )

@@ -454,6 +454,7 @@ class _Recording:
             ignore=own(self._directory, self._settings),
             contents=contents,
             owners=self._host.owners,
+            environ=self._host.environ,
         )
         reused_subtrees = self._decider.reused_subtrees if self._decider else None
         built = builder.build(self._uid, follower.records, self._streams, reused_subtrees)

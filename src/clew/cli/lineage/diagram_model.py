@@ -6,6 +6,7 @@ captions to a node and links it to its neighbours in both directions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,9 @@ LONGEST_COMMAND = 60
 SAME_CONTENT = "same_content"
 """The kind of an edge that was inferred from equal bytes; all others were observed."""
 _LISTED_CANDIDATES = 3
+_GIT_BLOB = re.compile(
+    r"swh:1:cnt:[0-9a-f]{40};anchor=swh:1:rev:([0-9a-f]{12})[0-9a-f]{28};path=.*"
+)
 
 
 @dataclass
@@ -68,7 +72,10 @@ class Point:
 
     @property
     def source(self) -> str:
-        return escape(str(self.record.get("source") or ""))
+        """The URL or Git commit it came from."""
+        source = str(self.record.get("source") or "")
+        commit = _GIT_BLOB.fullmatch(source)
+        return f"git {commit[1]}" if commit else escape(source)
 
 
 def build_points(document: Document, *, shorten: Callable[[str], str]) -> list[Point]:

@@ -106,7 +106,7 @@ def _node(point: Point) -> dict[str, Any]:
         "package_name": point.package,
         "mark": point.mark,
         "like": _group_key(point),
-        "alone": bool(point.source),
+        "alone": "://" in point.source,
         "program": _program(point),
         "execution": point.execution,
         "size": bytes_,

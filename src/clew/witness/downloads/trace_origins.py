@@ -1,11 +1,14 @@
-"""Find the URLs that the files of an execution were downloaded from."""
+"""Find where the files of an execution came from: URLs of downloads, and Git commits."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections import defaultdict
+from collections.abc import Container, Mapping
 
 from clew.redaction import Redactor
+from clew.witness.downloads.found_files import find_download_urls, find_git_blobs
 from clew.witness.downloads.url_detection import HUB, hugging_face_url, pair_downloads
 from clew.witness.syscalls.trace_state import TraceState
 
@@ -28,3 +31,21 @@ def find_origins(state: TraceState, redactor: Redactor) -> dict[bytes, str]:
             command = [os.fsdecode(word) for word in executed.arguments]
             urls.update(pair_downloads(command, paths, cwd=executed.cwd))
     return {path: redactor.url(url) for path, url in urls.items()}
+
+
+def find_input_origins(
+    state: TraceState,
+    redactor: Redactor,
+    owners: Container[bytes],
+    environ: Mapping[str, str] | None,
+) -> dict[bytes, str]:
+    """Path → URL or SWHID of files that were only read and belong to no package (`owners`).
+    `environ`: the variables to run git with; None: no SWHIDs."""
+    found = {
+        first.path: first.facts
+        for first, *later in state.versions
+        if first.facts is not None and stat.S_ISREG(first.facts.mode)
+        if first.maker is None and first.read and not later and first.path not in owners
+    }
+    blobs = find_git_blobs(found, environ) if environ is not None else {}
+    return blobs | {path: redactor.url(url) for path, url in find_download_urls(found).items()}

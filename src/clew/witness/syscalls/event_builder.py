@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
+from clew.confined_files import HOST
 from clew.prov.event_numbers import FIRST_WITNESSED
 from clew.prov.events import (
     Alias,
@@ -26,7 +27,7 @@ from clew.prov.events import (
 from clew.prov.locators import file_locator
 from clew.prov.text import decode_text
 from clew.store import Stored
-from clew.witness.downloads.trace_origins import find_origins
+from clew.witness.downloads.trace_origins import find_input_origins, find_origins
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES
 from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
@@ -44,7 +45,8 @@ _READ_WHILE_MAPPED = (
 
 
 class EventBuilder:
-    """Builds the events of one execution. `owners` names the package of each path that has one."""
+    """Builds the events of one execution. `owners` names the package of each path that has one;
+    `environ` are the variables to run git with, or None to leave Git out."""
 
     def __init__(
         self,
@@ -52,12 +54,16 @@ class EventBuilder:
         state: TraceState,
         contents: ContentCapture,
         owners: Mapping[bytes, str],
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self._context = context
         self._state = state
         self._contents = contents
         self._owners = owners
         self._origins = find_origins(state, context.redactor)
+        if contents.files is HOST:
+            inputs = find_input_origins(state, context.redactor, owners, environ)
+            self._origins = inputs | self._origins
         self._n = count(FIRST_WITNESSED)
         self._versions: dict[ObservedVersion, Version] = {}
         self.bytes = 0

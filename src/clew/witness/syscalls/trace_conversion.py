@@ -53,6 +53,8 @@ class TraceConverter(Struct, frozen=True):
     """Clew's own paths, which no record mentions."""
     contents: ContentCapture
     owners: Callable[[list[bytes]], Mapping[bytes, str]]
+    environ: Mapping[str, str] | None = None
+    """The variables to run git with; None: it is not asked about files that were read."""
 
     def build(
         self,
@@ -78,5 +80,5 @@ class TraceConverter(Struct, frozen=True):
         )
         state = interpret(context, trace, self.contents, reused)
         owners = self.owners(state.preexisting_paths())
-        builder = EventBuilder(context, state, self.contents, owners)
+        builder = EventBuilder(context, state, self.contents, owners, self.environ)
         return ConvertedTrace(list(builder.events()), state, owners, builder.bytes)
