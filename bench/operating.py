@@ -42,9 +42,9 @@ from lightkube.generic_resource import GenericNamespacedResource
 SOURCE = Path(__file__).parents[1]
 sys.path.insert(0, str(SOURCE))
 
-from tests.cluster.installing import installed, named, rendered  # noqa: E402
+from tests.cluster.deployment import find_resource, install, render  # noqa: E402
 from tests.cluster.kube import Kube  # noqa: E402
-from tests.cluster.operators import notebook, until  # noqa: E402
+from tests.cluster.operator import notebook, wait_until  # noqa: E402
 from tools.cluster.layout import Cluster  # noqa: E402
 
 P95, WRITES, MEMORY = 2.0, 0, 200.0
@@ -106,7 +106,7 @@ def settled(kube: Kube) -> dict[str, str]:
         time.sleep(5)
         return first if versions(kube) == first else None
 
-    found: dict[str, str] = until("it is at rest", same)
+    found: dict[str, str] = wait_until("it is at rest", same)
     return found
 
 
@@ -149,17 +149,17 @@ def rested(clew: Kube) -> dict[str, float]:
         after = status(clew)
         return after if after["cpu"] - before < QUIET else None
 
-    found: dict[str, float] = until("the operator rests", quiet)
+    found: dict[str, float] = wait_until("the operator rests", quiet)
     return found
 
 
 @contextmanager
 def operated(kube: Kube) -> Iterator[Kube]:
-    found = rendered(kube)
+    found = render(kube)
     kept = [each for each in found if "clew-server" not in each["metadata"]["name"]]
-    pod = named(kept, "Deployment", "clew-operator")["spec"]["template"]["spec"]
+    pod = find_resource(kept, "Deployment", "clew-operator")["spec"]["template"]["spec"]
     pod["containers"][0]["args"] = ["operator", f"--namespace={kube.namespace}"]
-    with installed(kube, kept) as clew:
+    with install(kube, kept) as clew:
         clew("rollout", "status", "deployment/clew-operator", "--timeout=180s")
         yield clew
 

@@ -31,7 +31,7 @@ def launch_browser() -> Iterator[BrowserContext]:
         browser.close()
 
 
-def wait_until(page: Page, expression: str, expected: Any = True) -> None:
+def wait_for_value(page: Page, expression: str, expected: Any = True) -> None:
     """Wait until the expression has the expected value in the page."""
     equal = f"async (expected) => JSON.stringify(await ({expression})) === JSON.stringify(expected)"
     page.wait_for_function(equal, arg=expected)

@@ -1,4 +1,4 @@
-"""The one driver of the tests: a project, `clew` in it, and what the graph was told.
+"""The test driver: a project, `clew` commands in it, and what they recorded.
 
 The graph's tables are read here directly: a test of the witness must see every fact, also those
 that no command prints (`looked`).

@@ -1,4 +1,4 @@
-"""What tests on a cluster may ask for: the cluster that `make test-cluster` found or brought up."""
+"""Fixtures of tests on the cluster that `make test-cluster` found or started."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from tests.cluster.concurrency import OWN_CLUSTER, lock_cluster
 from tests.cluster.kube import Kube
-from tests.cluster.sharing import OWN_CLUSTER, shared
 from tools.cluster.nodes import check_cgroups
 from tools.cluster.progress import ClusterError
 
@@ -52,7 +52,7 @@ def _turn(
     if not request.node.get_closest_marker("cluster"):
         yield
         return
-    with shared(request.node, tmp_path_factory.getbasetemp().parent / "cluster.lock"):
+    with lock_cluster(request.node, tmp_path_factory.getbasetemp().parent / "cluster.lock"):
         yield
 
 

@@ -1,4 +1,4 @@
-"""Speak to the cluster under test as its users do: by kubectl."""
+"""Use the cluster under test through kubectl."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Kube:
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         self("apply", "--filename", "-", given=json.dumps(listed))
 
-    def await_(self, what: str, state: str) -> None:
-        """Wait for a state as `kubectl wait --for` names it; if it fails to come, say what is."""
+    def wait_for(self, what: str, state: str) -> None:
+        """Wait for a state as `kubectl wait --for` does; describe the resource on failure."""
         try:
             self("wait", what, f"--for={state}", f"--timeout={PATIENCE}")
         except AssertionError as error:
@@ -57,7 +57,7 @@ class Kube:
         """Run a Pod to its end, and return what it printed."""
         self.apply(pod)
         name = f"pod/{pod['metadata']['name']}"
-        self.await_(name, "jsonpath={.status.phase}=Succeeded")
+        self.wait_for(name, "jsonpath={.status.phase}=Succeeded")
         return self("logs", name)
 
 

@@ -8,17 +8,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.kube import Kube
-from tests.cluster.labs import (  # noqa: F401 - server is a fixture
-    jupyter,
-    reached,
+from tests.cluster.jupyter import (  # noqa: F401 - server is a fixture
+    assert_idle_deleted,
+    jupyter_notebook,
     server,
-    the_idle_is_deleted,
+    wait_until_reachable,
 )
-from tests.cluster.operators import Operator, claim, notebook, operating, ready, says, until
+from tests.cluster.kube import Kube
+from tests.cluster.operator import (
+    Operator,
+    claim,
+    notebook,
+    ready_condition,
+    run_operator,
+    wait_for_reason,
+    wait_until,
+)
 from tests.cluster.test_tensorboards import tensorboard
-from tests.local.metering import counting, prometheus
-from tests.local.serving import Server
+from tests.local.istio_metrics import prometheus, serve_metrics
+from tests.local.server import Server
 
 pytestmark = pytest.mark.cluster
 
@@ -32,7 +40,7 @@ LOOKS = ("--culling", "--through-api", "--check-minutes=0.017")
 @pytest.fixture
 def culler(kube: Kube, tmp_path: Path) -> Iterator[Operator]:
     """It takes for idle what was not used for nine seconds."""
-    with operating(kube, tmp_path, *LOOKS, "--idle-minutes=0.15") as made:
+    with run_operator(kube, tmp_path, *LOOKS, "--idle-minutes=0.15") as made:
         yield made
 
 
@@ -43,15 +51,15 @@ def notes(kube: Kube, name: str) -> dict[str, str]:
 
 def test_what_is_idle_is_stopped_and_can_be_started_again(kube: Kube, culler: Operator) -> None:
     kube.apply(
-        *(jupyter(name, annotations={LIMIT: "never"}) for name in ("idle", "kept")),
+        *(jupyter_notebook(name, annotations={LIMIT: "never"}) for name in ("idle", "kept")),
         notebook("other"),
     )
     for name in ("idle", "kept", "other"):
-        kube.await_(f"notebook/{name}", "condition=Ready")
-    until("its use is noted", lambda: LAST in notes(kube, "idle"))
+        kube.wait_for(f"notebook/{name}", "condition=Ready")
+    wait_until("its use is noted", lambda: LAST in notes(kube, "idle"))
     began = time.time()
     kube("annotate", "notebook/idle", f"{LIMIT}-")
-    says(kube, "notebook/idle", "Stopped")
+    wait_for_reason(kube, "notebook/idle", "Stopped")
     assert STOPPED in notes(kube, "idle")
     assert LAST not in notes(kube, "idle")
     space = f'namespace="{kube.namespace}"'
@@ -60,12 +68,14 @@ def test_what_is_idle_is_stopped_and_can_be_started_again(kube: Kube, culler: Op
     assert metrics[f'notebook_culling_total{{name="idle",{space}}}'] == 1
     culled = metrics[f'last_notebook_culling_timestamp_seconds{{name="idle",{space}}}']
     assert began < culled < time.time()
-    until("two run", lambda: culler.metrics()[f"notebook_running{{{space}}}"] == 2)
+    wait_until("two run", lambda: culler.metrics()[f"notebook_running{{{space}}}"] == 2)
     kube("annotate", "notebook/idle", f"{STOPPED}-")
-    kube.await_("notebook/idle", "condition=Ready")
-    until("it is counted anew", lambda: LAST in notes(kube, "idle"))
+    kube.wait_for("notebook/idle", "condition=Ready")
+    wait_until("it is counted anew", lambda: LAST in notes(kube, "idle"))
     for name in ("kept", "other"):
-        assert ready(kube, f"notebook/{name}")["status"] == "True", "it was not to be culled"
+        assert ready_condition(kube, f"notebook/{name}")["status"] == "True", (
+            "it was not to be culled"
+        )
 
 
 def test_what_is_used_goes_on(
@@ -74,40 +84,40 @@ def test_what_is_used_goes_on(
     server: Server,  # noqa: F811
 ) -> None:
     """Every call of the API counts; without any more, it is idle, too."""
-    kube.apply(jupyter("busy"), jupyter("idle"))
+    kube.apply(jupyter_notebook("busy"), jupyter_notebook("idle"))
     for name in ("busy", "idle"):
-        kube.await_(f"notebook/{name}", "condition=Ready")
+        kube.wait_for(f"notebook/{name}", "condition=Ready")
 
     def used() -> bool:
         with server.apps_client() as user:
             assert user.get(f"/notebook/{kube.namespace}/busy/api/contents").is_success
-        return ready(kube, "notebook/idle").get("reason") == "Stopped"
+        return ready_condition(kube, "notebook/idle").get("reason") == "Stopped"
 
-    until("the idle one is stopped", used)
-    assert ready(kube, "notebook/busy")["status"] == "True"
-    says(kube, "notebook/busy", "Stopped")
+    wait_until("the idle one is stopped", used)
+    assert ready_condition(kube, "notebook/busy")["status"] == "True"
+    wait_for_reason(kube, "notebook/busy", "Stopped")
 
 
 def test_what_istio_counts_is_use(kube: Kube, tmp_path: Path) -> None:
     """By what a Prometheus knows of servers that cannot be asked."""
     with (
-        counting() as istio,
+        serve_metrics() as istio,
         prometheus(istio, tmp_path) as metrics,
-        operating(kube, tmp_path, *LOOKS, "--idle-minutes=0.1", f"--prometheus={metrics}"),
+        run_operator(kube, tmp_path, *LOOKS, "--idle-minutes=0.1", f"--prometheus={metrics}"),
     ):
         kube.apply(notebook("used"), notebook("idle"))
         for name in ("used", "idle"):
             istio.count(kube.namespace, name, 1)
-            kube.await_(f"notebook/{name}", "condition=Ready")
+            kube.wait_for(f"notebook/{name}", "condition=Ready")
         requests = itertools.count(2)
 
         def used() -> bool:
             istio.count(kube.namespace, "used", next(requests))
-            return ready(kube, "notebook/idle").get("reason") == "Stopped"
+            return ready_condition(kube, "notebook/idle").get("reason") == "Stopped"
 
-        until("the idle one is stopped", used)
-        assert ready(kube, "notebook/used")["status"] == "True"
-        says(kube, "notebook/used", "Stopped")
+        wait_until("the idle one is stopped", used)
+        assert ready_condition(kube, "notebook/used")["status"] == "True"
+        wait_for_reason(kube, "notebook/used", "Stopped")
 
 
 def test_what_passes_through_the_server_is_use(
@@ -120,9 +130,9 @@ def test_what_passes_through_the_server_is_use(
     monkeypatch.setenv("CLEW_TOKEN", server.token)
     for name in ("used", "idle"):
         kube.apply(claim(name), tensorboard(f"pvc://{name}", name))
-    with operating(kube, tmp_path, *LOOKS, "--proxied"), server.apps_client() as user:
+    with run_operator(kube, tmp_path, *LOOKS, "--proxied"), server.apps_client() as user:
         for name in ("used", "idle"):
             place = f"/tensorboard/{kube.namespace}/{name}/"
-            reached(kube, f"tensorboard/{name}", user, place)
-        the_idle_is_deleted(kube, user, "tensorboard")
+            wait_until_reachable(kube, f"tensorboard/{name}", user, place)
+        assert_idle_deleted(kube, user, "tensorboard")
     assert kube.get("pvc", "idle")["status"]["phase"] == "Bound"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.installing import DEPLOY, container, named, rendered
+from tests.cluster.deployment import DEPLOY, container_of, find_resource, render
 from tests.cluster.kube import Kube
 
 import clew
@@ -22,8 +22,8 @@ EVERY = [".", "programs", "overlays/istio", "overlays/replicas"]
 
 def images(found: list[dict[str, Any]]) -> list[str]:
     """Of the operator and the server, then those that the operator makes the others of."""
-    told = named(found, "ConfigMap", "clew-operator")["data"]
-    programs = [container(found, name)["image"] for name in ("clew-operator", "clew-server")]
+    told = find_resource(found, "ConfigMap", "clew-operator")["data"]
+    programs = [container_of(found, name)["image"] for name in ("clew-operator", "clew-server")]
     return [*programs, told["VOLUME_VIEWER_IMAGE"], told["TENSORBOARD_IMAGE"]]
 
 
@@ -37,5 +37,5 @@ def test_the_registry_that_is_named_once_has_everything(
     subprocess.run(["sh", "-c", commands], cwd=tmp_path, check=True)
     clews = f"registry.example.org/clew/clew:{clew.__version__}"
     board = f"registry.example.org/clew/tensorboard:{clew.__version__}"
-    found = rendered(cluster, overlay, deploy=tmp_path / "deploy")
+    found = render(cluster, overlay, deploy=tmp_path / "deploy")
     assert images(found) == [clews, clews, clews, board]

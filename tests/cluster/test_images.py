@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.kube import CLEW, Kube, pod
-from tests.cluster.operators import JUPYTER
-from tests.cluster.standing import need_here
+from tests.cluster.location import require_local_cluster
+from tests.cluster.operator import JUPYTER
 from tools.cluster.images import project_images
 
 import clew
@@ -21,7 +21,7 @@ RECORD = """
 
 
 def test_every_image_is_on_every_node(cluster: Kube) -> None:
-    need_here(cluster)
+    require_local_cluster(cluster)
     for node in cluster.get("nodes")["items"]:
         names = {name for image in node["status"]["images"] for name in image["names"] or ()}
         assert set(project_images()) <= names
@@ -41,7 +41,7 @@ def test_clew_records_in_a_pod(kube: Kube) -> None:
 
 
 def test_jupyter_is_no_larger_than_it_may_be(cluster: Kube) -> None:
-    need_here(cluster)
+    require_local_cluster(cluster)
     [size] = {
         image["sizeBytes"]
         for node in cluster.get("nodes")["items"]

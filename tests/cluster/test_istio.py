@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cluster.installing import allowed, container, rendered
+from tests.cluster.deployment import act_as_service_account, container_of, render
 from tests.cluster.kube import Kube
-from tests.cluster.operators import claim, known, notebook, operating, until
+from tests.cluster.operator import claim, is_registered, notebook, run_operator, wait_until
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
-from tests.local.metering import counting, prometheus
+from tests.local.istio_metrics import prometheus, serve_metrics
 
 from clew.kube.backend_tokens import HEADER
 
@@ -42,13 +42,13 @@ def istio(cluster: Kube) -> Iterator[None]:
     every = yaml.safe_load_all(place.read_text())
     [found] = [d for d in every if d and d["metadata"]["name"] == NAME]
     cluster("create", "--filename", "-", given=json.dumps(found))
-    until("VirtualServices are known", lambda: known(cluster, "virtualservices"))
+    wait_until("VirtualServices are known", lambda: is_registered(cluster, "virtualservices"))
     yield
     cluster("delete", "crd", NAME)
 
 
 def test_every_kind_has_its_way(kube: Kube, istio: None, tmp_path: Path) -> None:
-    with operating(kube, tmp_path, "--istio", "--istio-gateway=a/b"):
+    with run_operator(kube, tmp_path, "--istio", "--istio-gateway=a/b"):
         stopped = {"kubeflow-resource-stopped": ""}
         headers = {"notebooks.kubeflow.org/http-headers-request-set": '{"X-A": "b"}'}
         kube.apply(
@@ -61,7 +61,7 @@ def test_every_kind_has_its_way(kube: Kube, istio: None, tmp_path: Path) -> None
             found = kube.get("virtualservices")["items"]
             return {i["metadata"]["name"]: i["spec"] for i in found} if len(found) == 3 else None
 
-        found = until("all are there", ways)
+        found = wait_until("all are there", ways)
         space = kube.namespace
         way = found[f"notebook-{space}-first"]
         assert (way["hosts"], way["gateways"]) == (["*"], ["a/b"])
@@ -90,15 +90,15 @@ def test_what_the_overlay_allows_is_enough(
     kube: Kube, istio: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With nothing but its rights and its settings, and those that the page adds."""
-    found = rendered(kube, "overlays/istio")
-    told = container(found, "clew-operator")
+    found = render(kube, "overlays/istio")
+    told = container_of(found, "clew-operator")
     assert told["args"] == ["operator"]
     given = {each["name"]: each["value"] for each in told["env"]}
     with (
-        counting() as seen,
+        serve_metrics() as seen,
         prometheus(seen, tmp_path) as metrics,
-        allowed(kube, found, "clew-operator", tmp_path) as own,
-        operating(kube, tmp_path) as operator,
+        act_as_service_account(kube, found, "clew-operator", tmp_path) as own,
+        run_operator(kube, tmp_path) as operator,
     ):
         operator.end()
         seen.count("others", "used", 1)
@@ -109,7 +109,7 @@ def test_what_the_overlay_allows_is_enough(
         operator.start()
         kube.apply(claim("logs"), notebook(), tensorboard("pvc://logs"), viewer("logs"))
         for what in ("notebook/first", "tensorboard/curves", "pvcviewer/files"):
-            kube.await_(what, "condition=Ready")
+            kube.wait_for(what, "condition=Ready")
         ways = {each["metadata"]["name"]: each["spec"] for each in kube.get(NAME)["items"]}
         way = f"notebook-{kube.namespace}-first"
         assert ways.keys() == {way, "curves", "pvcviewer-files"}
@@ -118,16 +118,16 @@ def test_what_the_overlay_allows_is_enough(
         }
 
         kube("annotate", "notebook/first", f"{REWRITE}=/")
-        until(
+        wait_until(
             "the edit arrives",
             lambda: kube.get(NAME, way)["spec"]["http"][0]["rewrite"] == {"uri": "/"},
         )
         for kind, name in (("tensorboard", "curves"), ("pvcviewer", "files")):
-            until(
+            wait_until(
                 "its use is noted",
                 lambda what=(kind, name): LAST in kube.get(*what)["metadata"]["annotations"],
             )
             kube("annotate", kind, name, "clew.dev/idle-minutes=0.05")
-            kube.await_(f"{kind}/{name}", "delete")
+            kube.wait_for(f"{kind}/{name}", "delete")
         refused = re.compile("forbidden|permission", re.IGNORECASE).search
         assert [line for line in operator.log().splitlines() if refused(line)] == []

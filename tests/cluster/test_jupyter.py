@@ -8,23 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 from tests.browser import launch_browser
+from tests.cluster.jupyter import HOME, jupyter_notebook, open_jupyter, server, wait_until_reachable  # noqa: F401 - server is a fixture
 from tests.cluster.kube import Kube, pod
-from tests.cluster.labs import (  # noqa: F401 - server is a fixture
-    HOME,
-    jupyter,
-    lab,
-    reached,
-    server,
-)
-from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
-    JUPYTER,
-    claim,
-    operator,
-    until,
-    volume,
-)
+from tests.cluster.operator import JUPYTER, claim, operator, volume, wait_until  # noqa: F401 - operator is a fixture
 from tests.cluster.test_viewers import viewer
-from tests.local.serving import Server
+from tests.local.server import Server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -70,21 +58,21 @@ def test_its_home_is_a_volume_and_keeps_what_was_installed(
     of_root: str,
     tmp_path: Path,
 ) -> None:
-    kube.apply(jupyter(home=of_root))
-    with lab(server, kube) as first, first.kernel() as run:
+    kube.apply(jupyter_notebook(home=of_root))
+    with open_jupyter(server, kube) as first, first.kernel() as run:
         assert first.page.get(f"{first.base}lab").status_code == 200
         assert run("import os; print(os.getuid(), os.getcwd())") == f"1000 {HOME}\n"
         run(WHEEL)
         assert "sort" in run(PIPELINE)
         kube.apply(viewer(of_root))
         files = f"/pvcviewer/{kube.namespace}/files/files/"
-        reached(kube, "pvcviewer/files", first.page, files)
+        wait_until_reachable(kube, "pvcviewer/files", first.page, files)
         assert first.page.put(f"{files}new.txt", content=b"by the viewer").is_success
         assert run("print(open('new.txt').read())") == "by the viewer\n"
     before = _uid(kube)
     kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
-    until("another Pod", lambda: _uid(kube) not in ("", before))
-    with lab(server, kube) as first, first.kernel() as run:
+    wait_until("another Pod", lambda: _uid(kube) not in ("", before))
+    with open_jupyter(server, kube) as first, first.kernel() as run:
         assert run("import kept") == "here\n"
         names = {each["name"] for each in first("GET", "contents")["content"]}
         assert names >= {"doubled.yaml", "sorted.yaml"}
@@ -104,8 +92,8 @@ def test_an_image_that_ignores_its_prefix_is_asked_for_another(
 ) -> None:
     """Its pages, its API and its kernels, by HTTP and WebSocket."""
     ignores = {"args": ["env", "--unset=NB_PREFIX", "jupyter", "lab", "--IdentityProvider.token="]}
-    kube.apply(jupyter(container=ignores, annotations={REWRITE: "/"}))
-    with lab(server, kube) as first, first.kernel() as run:
+    kube.apply(jupyter_notebook(container=ignores, annotations={REWRITE: "/"}))
+    with open_jupyter(server, kube) as first, first.kernel() as run:
         assert run("import os; print(os.environ.get('NB_PREFIX'))") == "None\n"
         assert first.page.get(f"{first.base}lab").status_code == 200
 
@@ -124,6 +112,6 @@ print(status("/api"), status("/api/contents"))
 def test_without_a_prefix_it_serves_the_root_and_asks_for_its_token(kube: Kube) -> None:
     probe = {"tcpSocket": {"port": 8888}, "periodSeconds": 1}
     kube.apply(pod("alone", image=JUPYTER, readinessProbe=probe))
-    kube.await_("pod/alone", "condition=Ready")
+    kube.wait_for("pod/alone", "condition=Ready")
     assert kube("exec", "alone", "--", "python3", "-c", ASK) == "200 403\n"
-    until("it prints the token", lambda: "/lab?token=" in kube("logs", "alone"))
+    wait_until("it prints the token", lambda: "/lab?token=" in kube("logs", "alone"))

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cluster.sharing import OWN_CLUSTER
+from tests.cluster.concurrency import OWN_CLUSTER
 
 SOURCE = Path(__file__).parents[2]
 

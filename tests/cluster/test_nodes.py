@@ -28,7 +28,7 @@ def test_logs_and_exec_reach_a_running_pod(kube: Kube, nodes: list[str]) -> None
     for number, node in enumerate(nodes):
         name = f"runs-{number}"
         kube.apply(pod(name, "sh", "-c", f"echo begun on {number}; exec sleep 3600", on=node))
-        kube.await_(f"pod/{name}", "condition=Ready")
+        kube.wait_for(f"pod/{name}", "condition=Ready")
         assert kube("logs", name) == f"begun on {number}\n"
         assert kube("exec", name, "--", "sh", "-c", "echo $((6 * 7))") == "42\n"
         given = kube("exec", "--stdin", name, "--", "tr", "a-z", "A-Z", given="thread")
@@ -37,7 +37,7 @@ def test_logs_and_exec_reach_a_running_pod(kube: Kube, nodes: list[str]) -> None
 
 def test_a_pod_that_fails_says_so(kube: Kube) -> None:
     kube.apply(pod("fails", "sh", "-c", "exit 3"))
-    kube.await_("pod/fails", "jsonpath={.status.phase}=Failed")
+    kube.wait_for("pod/fails", "jsonpath={.status.phase}=Failed")
     (status,) = kube.get("pod", "fails")["status"]["containerStatuses"]
     assert status["state"]["terminated"]["exitCode"] == 3
 
@@ -50,6 +50,6 @@ def test_memory_is_limited(kube: Kube) -> None:
         resources={"limits": {"memory": "50Mi"}},
     )
     kube.apply(greedy)
-    kube.await_("pod/greedy", "jsonpath={.status.phase}=Failed")
+    kube.wait_for("pod/greedy", "jsonpath={.status.phase}=Failed")
     (status,) = kube.get("pod", "greedy")["status"]["containerStatuses"]
     assert status["state"]["terminated"]["reason"] == "OOMKilled"

@@ -6,14 +6,14 @@ import json
 
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
+from tests.cluster.operator import (  # noqa: F401 - operator is a fixture
     Operator,
+    assert_unmodified,
     claim,
-    left_alone,
     notebook,
     operator,
-    says,
-    until,
+    wait_for_reason,
+    wait_until,
 )
 
 STOPPED = "kubeflow-resource-stopped"
@@ -31,12 +31,12 @@ def pod_uid(kube: Kube, name: str) -> str:
 
 def test_it_runs_and_is_left_alone(kube: Kube) -> None:
     kube.apply(notebook(labels={"team": "a"}))
-    kube.await_("notebook/first", "condition=Ready")
+    kube.wait_for("notebook/first", "condition=Ready")
     prefix = kube("exec", "first-0", "--", "sh", "-c", "echo $NB_PREFIX").strip()
     assert prefix == f"/notebook/{kube.namespace}/first"
-    found = until("it is counted", lambda: _counted(kube))
+    found = wait_until("it is counted", lambda: _counted(kube))
     assert found["status"]["containerState"].keys() == {"running"}
-    left_alone(kube, "notebook/first")
+    assert_unmodified(kube, "notebook/first")
     pod = kube.get("pod", "first-0")["metadata"]["labels"]
     assert (pod["team"], pod["notebook-name"], pod["statefulset"]) == ("a", "first", "first")
     [port] = kube.get("service", "first")["spec"]["ports"]
@@ -51,7 +51,7 @@ def _counted(kube: Kube) -> dict[str, object] | None:
 @pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
 def test_every_version_is_taken(kube: Kube, version: str) -> None:
     kube.apply(notebook(version=version))
-    kube.await_("notebook/first", "condition=Ready")
+    kube.wait_for("notebook/first", "condition=Ready")
 
 
 def test_stopped_and_started_it_keeps_its_data(
@@ -63,31 +63,31 @@ def test_stopped_and_started_it_keeps_its_data(
         return operator.metrics().get(f'notebook_running{{namespace="{kube.namespace}"}}')
 
     kube.apply(claim("home"), notebook(volume="home"))
-    kube.await_("notebook/first", "condition=Ready")
-    until("it is counted", lambda: running() == 1)
+    kube.wait_for("notebook/first", "condition=Ready")
+    wait_until("it is counted", lambda: running() == 1)
     kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
     annotate(kube, "first", f"{STOPPED}=now")
-    says(kube, "notebook/first", "Stopped")
+    wait_for_reason(kube, "notebook/first", "Stopped")
     assert pod_uid(kube, "first") == ""
-    until("what is stopped does not count as running", lambda: running() == 0)
+    wait_until("what is stopped does not count as running", lambda: running() == 0)
     annotate(kube, "first", f"{STOPPED}-")
-    kube.await_("notebook/first", "condition=Ready")
-    until("it is counted again", lambda: running() == 1)
+    kube.wait_for("notebook/first", "condition=Ready")
+    wait_until("it is counted again", lambda: running() == 1)
     assert kube("exec", "first-0", "--", "cat", "/data/clew") == "thread\n"
     kube("delete", "notebook", "first", "--cascade=foreground")
     for kind in ("statefulset", "service", "pod"):
         assert kube.get(kind)["items"] == []
     assert kube.get("pvc", "home")["status"]["phase"] == "Bound"
-    until("its namespace is not spoken of any more", lambda: running() is None)
+    wait_until("its namespace is not spoken of any more", lambda: running() is None)
 
 
 def test_restart_makes_the_pod_again(kube: Kube) -> None:
     kube.apply(notebook())
-    kube.await_("notebook/first", "condition=Ready")
+    kube.wait_for("notebook/first", "condition=Ready")
     before = pod_uid(kube, "first")
     annotate(kube, "first", "notebooks.opendatahub.io/notebook-restart=true")
-    until("another Pod", lambda: pod_uid(kube, "first") not in ("", before))
-    kube.await_("notebook/first", "condition=Ready")
+    wait_until("another Pod", lambda: pod_uid(kube, "first") not in ("", before))
+    kube.wait_for("notebook/first", "condition=Ready")
     restarted = pod_uid(kube, "first")
     notes = kube.get("notebook", "first")["metadata"]["annotations"]
     assert "notebooks.opendatahub.io/notebook-restart" not in notes
@@ -96,25 +96,25 @@ def test_restart_makes_the_pod_again(kube: Kube) -> None:
 
 def test_an_edit_reaches_the_pod_also_when_it_is_broken(kube: Kube) -> None:
     kube.apply(notebook(container={"image": "docker.io/clew/none:1", "imagePullPolicy": "Never"}))
-    found = says(kube, "notebook/first", "ImageNotPulled")
+    found = wait_for_reason(kube, "notebook/first", "ImageNotPulled")
     assert "docker.io/clew/none:1" in found["message"]
     kube.apply(notebook(labels={"later": "true"}))
-    kube.await_("notebook/first", "condition=Ready")
+    kube.wait_for("notebook/first", "condition=Ready")
     assert kube.get("pod", "first-0")["metadata"]["labels"]["later"] == "true"
 
 
 def test_a_quota_that_blocks_is_named(kube: Kube) -> None:
     kube("create", "quota", "small", "--hard=pods=0")
     kube.apply(notebook())
-    found = says(kube, "notebook/first", "QuotaExceeded")
+    found = wait_for_reason(kube, "notebook/first", "QuotaExceeded")
     assert "small" in found["message"]
     kube("delete", "quota", "small")
-    kube.await_("notebook/first", "condition=Ready")
+    kube.wait_for("notebook/first", "condition=Ready")
 
 
 def test_a_volume_that_is_not_there_is_named(kube: Kube) -> None:
     kube.apply(notebook(volume="nowhere"))
-    found = says(kube, "notebook/first", "VolumeMissing")
+    found = wait_for_reason(kube, "notebook/first", "VolumeMissing")
     assert "nowhere" in found["message"]
 
 
@@ -133,7 +133,7 @@ def test_a_container_without_an_image_is_refused(kube: Kube) -> None:
 
 def test_two_of_one_name_do_not_fight(kube: Kube) -> None:
     kube.apply(notebook(annotations={STOPPED: ""}))
-    says(kube, "notebook/first", "Stopped")
+    wait_for_reason(kube, "notebook/first", "Stopped")
     owner = kube.get("service", "first")["metadata"]["ownerReferences"]
     board = {
         "apiVersion": "tensorboard.kubeflow.org/v1alpha1",
@@ -142,29 +142,29 @@ def test_two_of_one_name_do_not_fight(kube: Kube) -> None:
         "spec": {"logspath": "pvc://logs"},
     }
     kube.apply(board)
-    says(kube, "tensorboard/first", "NameInUse")
+    wait_for_reason(kube, "tensorboard/first", "NameInUse")
     assert kube.get("service", "first")["metadata"]["ownerReferences"] == owner
     assert kube.get("deployment")["items"] == []
     kube("delete", "notebook", "first", "--cascade=foreground")
-    until("the Tensorboard goes on", lambda: kube.get("deployment")["items"])
+    wait_until("the Tensorboard goes on", lambda: kube.get("deployment")["items"])
     [service] = kube.get("service")["items"]
     assert service["metadata"]["ownerReferences"][0]["kind"] == "Tensorboard"
 
 
 def test_what_somebody_does_to_a_child_is_undone(kube: Kube) -> None:
     kube.apply(notebook(annotations={STOPPED: ""}))
-    says(kube, "notebook/first", "Stopped")
+    wait_for_reason(kube, "notebook/first", "Stopped")
     kube("scale", "statefulset/first", "--replicas=1")
-    until("it is put back", lambda: kube.get("statefulset", "first")["spec"]["replicas"] == 0)
+    wait_until("it is put back", lambda: kube.get("statefulset", "first")["spec"]["replicas"] == 0)
     patch = [{"op": "replace", "path": "/spec/ports/0/port", "value": 81}]
     kube("patch", "service", "first", "--type=json", f"--patch={json.dumps(patch)}")
-    until(
+    wait_until(
         "the port is put back",
         lambda: kube.get("service", "first")["spec"]["ports"][0]["port"] == 80,
     )
     kube("delete", "service", "first")
-    until("it is made again", lambda: kube("get", "service", "first", "-o", "name", ok=False))
-    says(kube, "notebook/first", "Stopped")
+    wait_until("it is made again", lambda: kube("get", "service", "first", "-o", "name", ok=False))
+    wait_for_reason(kube, "notebook/first", "Stopped")
 
 
 def test_what_kubernetes_does_not_take_is_said(
@@ -178,13 +178,13 @@ def test_what_kubernetes_does_not_take_is_said(
     before = operator.metrics().get(errors, 0)
     without = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     kube.apply(notebook(container=without))
-    found = says(kube, "notebook/first", "InvalidSpec")
+    found = wait_for_reason(kube, "notebook/first", "InvalidSpec")
     assert "volumeMounts" in found["message"]
-    until("it is counted", lambda: operator.metrics().get(errors, 0) > before)
+    wait_until("it is counted", lambda: operator.metrics().get(errors, 0) > before)
     assert operator.metrics()[failed] >= 1
     assert made not in operator.metrics()
     kube.apply(notebook())
-    kube.await_("notebook/first", "condition=Ready")
+    kube.wait_for("notebook/first", "condition=Ready")
     assert operator.metrics()[made] == 1
 
 
@@ -192,11 +192,11 @@ def test_a_volume_in_use_is_named(kube: Kube) -> None:
     """One Pod alone may have it, and another does."""
     kube.apply(claim("home", accessModes=["ReadWriteOncePod"]))
     kube.apply(notebook("first", volume="home"))
-    kube.await_("notebook/first", "condition=Ready")
+    kube.wait_for("notebook/first", "condition=Ready")
     kube.apply(notebook("second", volume="home"))
-    says(kube, "notebook/second", "VolumeInUse")
+    wait_for_reason(kube, "notebook/second", "VolumeInUse")
     kube("annotate", "notebook/first", f"{STOPPED}=now")
-    kube.await_("notebook/second", "condition=Ready")
+    kube.wait_for("notebook/second", "condition=Ready")
 
 
 def test_a_volume_elsewhere_is_named(kube: Kube, nodes: list[str]) -> None:
@@ -205,5 +205,5 @@ def test_a_volume_elsewhere_is_named(kube: Kube, nodes: list[str]) -> None:
         on = {"nodeSelector": {"kubernetes.io/hostname": node}}
         kube.apply(notebook(name, volume="home", spec=on))
         if name == "first":
-            kube.await_("notebook/first", "condition=Ready")
-    says(kube, "notebook/second", "VolumeElsewhere")
+            kube.wait_for("notebook/first", "condition=Ready")
+    wait_for_reason(kube, "notebook/second", "VolumeElsewhere")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.installing import allowed, rendered
+from tests.cluster.concurrency import ALL_NAMESPACES
+from tests.cluster.deployment import act_as_service_account, render
 from tests.cluster.kube import Kube
-from tests.cluster.operators import Operator, notebook, operating, says, until
-from tests.cluster.sharing import EVERYWHERE
+from tests.cluster.operator import Operator, notebook, run_operator, wait_for_reason, wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -31,12 +31,12 @@ def versions(kube: Kube) -> dict[str, str]:
 
 
 def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_path: Path) -> None:
-    with operating(kube, tmp_path) as operator:
+    with run_operator(kube, tmp_path) as operator:
         kube.apply(*(notebook(f"n{i}", annotations=STOPPED) for i in range(MANY)))
 
-        until("all are seen", lambda: _stopped(operator) == MANY)
-        until("all are made", lambda: len(kube.get("statefulsets")["items"]) == MANY)
-        until("all have a status", lambda: _reasons(kube) == ["Stopped"] * MANY)
+        wait_until("all are seen", lambda: _stopped(operator) == MANY)
+        wait_until("all are made", lambda: len(kube.get("statefulsets")["items"]) == MANY)
+        wait_until("all have a status", lambda: _reasons(kube) == ["Stopped"] * MANY)
         notebooks = kube.get("notebooks")["items"]
         children = kube.get("statefulsets,services")["items"]
         assert len(children) == 2 * MANY
@@ -50,12 +50,14 @@ def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_
             for item in notebooks
         }
         # Kubernetes' own controller writes the status of each StatefulSet, too.
-        until("all are observed", lambda: all(map(_observed, kube.get("statefulsets")["items"])))
-        before = until("it is at rest", lambda: _same_twice(kube))
+        wait_until(
+            "all are observed", lambda: all(map(_observed, kube.get("statefulsets")["items"]))
+        )
+        before = wait_until("it is at rest", lambda: _same_twice(kube))
         # A restart looks at everything once more; it finds nothing to do.
         operator.end()
         operator.start()
-        until("everything was looked at", lambda: _looks(operator.metrics()) >= MANY)
+        wait_until("everything was looked at", lambda: _looks(operator.metrics()) >= MANY)
         assert versions(kube) == before
 
 
@@ -83,9 +85,9 @@ def _same_twice(kube: Kube) -> dict[str, str] | None:
 
 
 def test_killed_half_way_it_goes_on(kube: Kube, tmp_path: Path) -> None:
-    with operating(kube, tmp_path) as operator:
+    with run_operator(kube, tmp_path) as operator:
         kube.apply(*(notebook(f"n{i}", annotations=STOPPED) for i in range(40)))
-        until("some are made", lambda: kube.get("statefulsets")["items"])
+        wait_until("some are made", lambda: kube.get("statefulsets")["items"])
         operator.end(signal.SIGKILL)
         made = {
             item["metadata"]["name"]: item["metadata"]["uid"]
@@ -93,8 +95,8 @@ def test_killed_half_way_it_goes_on(kube: Kube, tmp_path: Path) -> None:
         }
         kube("annotate", "notebook/n0", "kubeflow-resource-stopped-")
         operator.start()
-        until("all are made", lambda: len(kube.get("statefulsets")["items"]) == 40)
-        kube.await_("notebook/n0", "condition=Ready")
+        wait_until("all are made", lambda: len(kube.get("statefulsets")["items"]) == 40)
+        kube.wait_for("notebook/n0", "condition=Ready")
         after = {
             item["metadata"]["name"]: item["metadata"]["uid"]
             for item in kube.get("statefulsets")["items"]
@@ -106,7 +108,7 @@ def test_an_edit_reaches_a_broken_pod_of_another_operator_s(kube: Kube, tmp_path
     """Upstream's StatefulSets wait for a Pod to be ready before they make an edited one, and how
     they are managed cannot be changed."""
     broken = notebook(container={"image": "docker.io/clew/none:1", "imagePullPolicy": "Never"})
-    with operating(kube, tmp_path) as operator:
+    with run_operator(kube, tmp_path) as operator:
         operator.end()
         kube.apply(broken)
         labels = {"statefulset": "first"}
@@ -130,20 +132,22 @@ def test_an_edit_reaches_a_broken_pod_of_another_operator_s(kube: Kube, tmp_path
         made = kube.get("statefulset", "first")
         assert made["spec"]["podManagementPolicy"] == "OrderedReady"
         operator.start()
-        says(kube, "notebook/first", "ImageNotPulled")
+        wait_for_reason(kube, "notebook/first", "ImageNotPulled")
         kube.apply(notebook())
-        kube.await_("notebook/first", "condition=Ready")
+        kube.wait_for("notebook/first", "condition=Ready")
         assert kube.get("statefulset", "first")["metadata"]["uid"] == made["metadata"]["uid"]
 
 
-@pytest.mark.parametrize("everywhere", [pytest.param(True, marks=EVERYWHERE), False])
+@pytest.mark.parametrize("everywhere", [pytest.param(True, marks=ALL_NAMESPACES), False])
 def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path, everywhere: bool) -> None:
     """With nothing but the rights that deploy/ gives its service account, in all namespaces or
     in the one that it is told."""
-    found = rendered(kube, "operator")
+    found = render(kube, "operator")
     with (
-        allowed(kube, found, "clew-operator", tmp_path, everywhere=everywhere) as own,
-        operating(kube, tmp_path) as first,
+        act_as_service_account(
+            kube, found, "clew-operator", tmp_path, everywhere=everywhere
+        ) as own,
+        run_operator(kube, tmp_path) as first,
     ):
         kube.apply(notebook())
         first.end()
@@ -151,9 +155,9 @@ def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path, everywhere: bool) 
         if everywhere:
             first.namespaces = ()
         first.start()
-        kube.await_("notebook/first", "condition=Ready")
+        kube.wait_for("notebook/first", "condition=Ready")
         kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
-        until(
+        wait_until(
             "the annotation is taken away",
             lambda: (
                 "notebooks.opendatahub.io/notebook-restart"
@@ -161,13 +165,13 @@ def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path, everywhere: bool) 
             ),
         )
         kube.apply(notebook(labels={"later": "true"}))
-        until(
+        wait_until(
             "the edit arrives",
             lambda: kube.get("statefulset", "first")["spec"]["template"]["metadata"]["labels"].get(
                 "later"
             ),
         )
-        says(kube, "notebook/first", "Running")
+        wait_for_reason(kube, "notebook/first", "Running")
         refused = re.compile("forbidden|permission", re.IGNORECASE).search
         lines = [line for line in first.log().splitlines() if refused(line)]
         assert [line for line in lines if "is being terminated" not in line] == []
@@ -178,12 +182,12 @@ def test_it_heeds_what_it_is_told_also_when_that_comes_later(
     kube: Kube, tmp_path: Path, told: str
 ) -> None:
     later = Kube(kube.kubeconfig, f"{kube.namespace}-later")
-    with operating(Kube(kube.kubeconfig, told.format(later.namespace)), tmp_path) as operator:
+    with run_operator(Kube(kube.kubeconfig, told.format(later.namespace)), tmp_path) as operator:
         kube.apply(notebook(annotations=STOPPED))
         kube("create", "namespace", later.namespace)
         try:
             later.apply(notebook(annotations=STOPPED))
-            says(later, "notebook/first", "Stopped")
+            wait_for_reason(later, "notebook/first", "Stopped")
             assert _stopped(operator) == 1
             assert kube.get("statefulsets")["items"] == []
         finally:

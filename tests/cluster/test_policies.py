@@ -10,14 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 from tests.cluster.kube import Kube, pod
-from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
-    claim,
-    notebook,
-    operator,
-    until,
-    volume,
-)
-from tests.cluster.standing import need_here
+from tests.cluster.location import require_local_cluster
+from tests.cluster.operator import claim, notebook, operator, volume, wait_until  # noqa: F401 - operator is a fixture
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
 from tools.cluster.layout import NODES
@@ -34,7 +28,7 @@ WAIT = ("sleep", "3600")
 def pods(kube: Kube) -> Iterator[dict[str, str]]:
     """The addresses of the Pods of one of each kind, by the names of their Services: all are on the
     node where their volume is."""
-    need_here(kube)
+    require_local_cluster(kube)
     with volume(kube, kube.namespace, "home", node=NODES[0]) as folder:
         folder.chmod(0o777)
         kube.apply(
@@ -44,7 +38,7 @@ def pods(kube: Kube) -> Iterator[dict[str, str]]:
             viewer("home"),
         )
         for what in ("notebook/first", "tensorboard/curves", "pvcviewer/files"):
-            kube.await_(what, "condition=Ready")
+            kube.wait_for(what, "condition=Ready")
         found = kube.get("pods")["items"]
         assert {each["spec"]["nodeName"] for each in found} == {NODES[0]}
         yield {
@@ -91,12 +85,12 @@ def test_only_the_server_connects(kube: Kube, own: Kube, pods: dict[str, str]) -
         (own, client(own, f"other-{kube.namespace}", NODES[1], **test)),
     ]
     for place, name in [(own, server), *strangers]:
-        place.await_(f"pod/{name}", "condition=Ready")
+        place.wait_for(f"pod/{name}", "condition=Ready")
     targets = [f"{address} {PORTS[service]}" for service, address in pods.items()]
     targets += [f"{service}.{kube.namespace} 80" for service in pods]
-    until("the server reaches all", lambda: reached(own, server, targets) == set(targets))
+    wait_until("the server reaches all", lambda: reached(own, server, targets) == set(targets))
     outside = "kubernetes.default 443"
     for place, name in strangers:
         assert reached(place, name, [*targets, outside]) == {outside}, f"{name} gets through"
     kube("delete", POLICY, "clew-first")
-    until("the policy is back", lambda: kube("get", POLICY, "clew-first", ok=False))
+    wait_until("the policy is back", lambda: kube("get", POLICY, "clew-first", ok=False))

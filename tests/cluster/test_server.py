@@ -8,18 +8,18 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.cluster.installing import (
-    forwarded,
-    installed,
-    named,
-    relayed,
-    rendered,
-    token,
+from tests.cluster.deployment import (
+    find_resource,
+    forward_port,
+    install,
+    relay_socket,
+    render,
+    server_token,
 )
+from tests.cluster.jupyter import assert_idle_deleted, jupyter_notebook
 from tests.cluster.kube import Kube
-from tests.cluster.labs import jupyter, the_idle_is_deleted
-from tests.cluster.operators import claim, notebook, until, volume
-from tests.cluster.standing import seen_by_pods
+from tests.cluster.location import address_for_pods
+from tests.cluster.operator import claim, notebook, volume, wait_until
 from tests.cluster.test_viewers import viewer
 from tests.local.test_server_sockets import execute
 from websockets.sync.client import ClientConnection, connect
@@ -42,14 +42,14 @@ def _shared(kube: Kube) -> Iterator[None]:
 def clew(kube: Kube, _shared: None, postgres_server: str) -> Iterator[Kube]:
     """Everything, with two servers where one was; the operator looks at the test's own namespace
     alone, and every second for what is idle."""
-    found = rendered(kube, "overlays/replicas")
-    named(found, "PersistentVolumeClaim", "clew-servers")["spec"]["storageClassName"] = ""
-    operator = named(found, "Deployment", "clew-operator")["spec"]["template"]["spec"]
+    found = render(kube, "overlays/replicas")
+    find_resource(found, "PersistentVolumeClaim", "clew-servers")["spec"]["storageClassName"] = ""
+    operator = find_resource(found, "Deployment", "clew-operator")["spec"]["template"]["spec"]
     operator["containers"][0]["args"] += [f"--namespace={kube.namespace}"]
     settings = {"ENABLE_CULLING": "true", "IDLENESS_CHECK_PERIOD": "0.02"}
-    named(found, "ConfigMap", "clew-operator")["data"].update(settings)
-    host = seen_by_pods(kube)
-    with relayed(f"{postgres_server}/.s.PGSQL.5432", host) as port:
+    find_resource(found, "ConfigMap", "clew-operator")["data"].update(settings)
+    host = address_for_pods(kube)
+    with relay_socket(f"{postgres_server}/.s.PGSQL.5432", host) as port:
         url = f"postgresql://clew@{host}:{port}/postgres"
         found.append(
             {
@@ -59,9 +59,9 @@ def clew(kube: Kube, _shared: None, postgres_server: str) -> Iterator[Kube]:
                 "stringData": {"url": url},
             }
         )
-        single = rendered(kube)
-        single.remove(named(single, "Deployment", "clew-operator"))
-        with installed(kube, single) as clew:
+        single = render(kube)
+        single.remove(find_resource(single, "Deployment", "clew-operator"))
+        with install(kube, single) as clew:
             clew("rollout", "status", "deployment/clew-server", "--timeout=180s")
             clew.apply(*found)
             for name in ("clew-server", "clew-operator"):
@@ -86,22 +86,22 @@ def page() -> dict[str, Any]:
 
 
 def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> None:
-    kube.apply(page(), jupyter("lab"), *(claim(each) for each in ("used", "idle")))
+    kube.apply(page(), jupyter_notebook("lab"), *(claim(each) for each in ("used", "idle")))
     chosen = viewer("used", "used", networking={"basePrefix": "/volumes"})
     kube.apply(chosen, viewer("idle", "idle"))
     kube("create", "service", "clusterip", "other", "--tcp=80:8888")
     for what in ("notebook/first", "notebook/lab", "pvcviewer/used", "pvcviewer/idle"):
-        kube.await_(what, "condition=Ready")
+        kube.wait_for(what, "condition=Ready")
     one, other = servers(clew)
     assert claims(clew, one) == claims(clew, other) == ["clew-servers"]
     assert clew.get("pvc", "clew-server")["status"]["phase"] == "Bound", "the single one's is kept"
-    who = {"Authorization": f"Bearer {token(clew)}"}
+    who = {"Authorization": f"Bearer {server_token(clew)}"}
     place = f"/notebook/{kube.namespace}/first/"
     browser = kube.get("pvcviewer", "used")["status"]["url"]
     assert browser == f"/volumes/{kube.namespace}/used/"
     with ExitStack() as stack:
         ways, apis = (
-            [stack.enter_context(forwarded(clew, f"pod/{pod}", port)) for pod in (one, other)]
+            [stack.enter_context(forward_port(clew, f"pod/{pod}", port)) for pod in (one, other)]
             for port in (8101, 8100)
         )
         first, second = (httpx2.Client(base_url=way, headers=who) for way in ways)
@@ -128,7 +128,7 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
             """Both know what passed through either."""
             return all(requests(each, kube, "notebook", "first") == 2 for each in (api, other_api))
 
-        until("they share their records", passed)
+        wait_until("they share their records", passed)
         kernel = started(first, kube)
         with channels(ways[0], who, kernel) as socket:
             execute(socket, "x = 6")
@@ -139,8 +139,8 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
             assert second.get(place).text == "here\n"
 
         assert second.get(f"{browser}files/").is_success
-        until("its use is known", lambda: requests(other_api, kube, "pvcviewer", "used") == 3)
-        the_idle_is_deleted(kube, second, "pvcviewer", "volumes")
+        wait_until("its use is known", lambda: requests(other_api, kube, "pvcviewer", "used") == 3)
+        assert_idle_deleted(kube, second, "pvcviewer", "volumes")
     assert kube.get("pvc", "used")["status"]["phase"] == "Bound"
 
 

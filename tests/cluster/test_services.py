@@ -37,7 +37,7 @@ def service(name: str) -> dict[str, Any]:
 
 def test_a_service_is_reached_by_name_from_every_node(kube: Kube, nodes: list[str]) -> None:
     kube.apply(pod("server", "sh", "-c", SERVE, on=nodes[0]), service("server"))
-    kube.await_("pod/server", "condition=Ready")
+    kube.wait_for("pod/server", "condition=Ready")
     for number, node in enumerate(nodes):
         name = f"server.{kube.namespace}.svc.cluster.local"
         asking = pod(f"asks-{number}", "sh", "-c", ASK.format(name=name), on=node)
@@ -51,7 +51,7 @@ def test_a_short_name_is_enough_within_a_namespace(kube: Kube) -> None:
 
 def test_a_pod_reaches_itself_through_its_service(kube: Kube) -> None:
     kube.apply(pod("server", "sh", "-c", SERVE), service("server"))
-    kube.await_("pod/server", "condition=Ready")
+    kube.wait_for("pod/server", "condition=Ready")
     name = f"server.{kube.namespace}"  # "server" alone is what the Pod calls itself
     assert kube("exec", "server", "--", "sh", "-c", ASK.format(name=name)) == "server\n"
 
@@ -63,6 +63,6 @@ def test_pods_reach_the_api_server_with_their_account(kube: Kube) -> None:
 
 def test_a_forwarded_port_reaches_a_pod(kube: Kube) -> None:
     kube.apply(pod("server", "sh", "-c", SERVE))
-    kube.await_("pod/server", "condition=Ready")
+    kube.wait_for("pod/server", "condition=Ready")
     path = f"/api/v1/namespaces/{kube.namespace}/pods/server:8080/proxy/who"
     assert kube("get", "--raw", path) == "server\n"

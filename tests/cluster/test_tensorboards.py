@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 from tests.browser import launch_browser
+from tests.cluster.jupyter import server  # noqa: F401 - a fixture
 from tests.cluster.kube import Kube, pod
-from tests.cluster.labs import server  # noqa: F401 - a fixture
-from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
+from tests.cluster.location import address_for_pods
+from tests.cluster.operator import (  # noqa: F401 - operator is a fixture
     JUPYTER,
     Operator,
     claim,
     operator,
-    reissued,
-    says,
-    until,
+    reissued_events,
+    wait_for_reason,
+    wait_until,
 )
-from tests.cluster.standing import seen_by_pods
-from tests.local.serving import Server
-from tests.local.sharing import KEYS
+from tests.local.remotes import KEYS
+from tests.local.server import Server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -42,7 +42,7 @@ def tensorboard(logspath: str, name: str = "curves", **metadata: Any) -> dict[st
 
 def test_an_edit_of_the_path_reaches_it(kube: Kube) -> None:
     kube.apply(claim("logs"), tensorboard("pvc://logs/a"))
-    until("it has a Pod", lambda: kube.get("pods", "--selector=app=curves")["items"])
+    wait_until("it has a Pod", lambda: kube.get("pods", "--selector=app=curves")["items"])
     kube.apply(tensorboard("pvc://logs/b"))
 
     def shown() -> bool:
@@ -50,21 +50,23 @@ def test_an_edit_of_the_path_reaches_it(kube: Kube) -> None:
         paths = [p["spec"]["containers"][0]["volumeMounts"][0].get("subPath") for p in pods]
         return paths == ["b"]
 
-    until("the new path is mounted", shown)
+    wait_until("the new path is mounted", shown)
 
 
 def test_what_happens_to_one_with_a_long_name_is_said(kube: Kube) -> None:
     """Kubernetes cuts the names of its Pods."""
     name = "x" * 50
     kube.apply(tensorboard("pvc://nowhere", name))
-    says(kube, f"tensorboard/{name}", "VolumeMissing")
-    events = until("events are said again", lambda: reissued(kube, f"tensorboard/{name}"))
+    wait_for_reason(kube, f"tensorboard/{name}", "VolumeMissing")
+    events = wait_until(
+        "events are said again", lambda: reissued_events(kube, f"tensorboard/{name}")
+    )
     assert any("nowhere" in event["message"] for event in events)
 
 
 def test_a_path_that_cannot_work_is_named(kube: Kube) -> None:
     kube.apply(tensorboard("pvc://logs/../x"))
-    found = says(kube, "tensorboard/curves", "InvalidSpec")
+    found = wait_for_reason(kube, "tensorboard/curves", "InvalidSpec")
     assert "leads out" in found["message"]
     assert kube.get("deployments")["items"] == []
 
@@ -74,7 +76,7 @@ def store(kube: Kube, tmp_path: Path) -> Iterator[str]:
     """The address of an S3 server that checks signatures, as Pods see it."""
     (tmp_path / "store" / "bucket").mkdir(parents=True)
     words = [Path(sys.executable).with_name("rclone"), "serve", "s3", tmp_path / "store"]
-    words += ["--auth-key", ",".join(KEYS.values()), "--addr", f"{seen_by_pods(kube)}:0"]
+    words += ["--auth-key", ",".join(KEYS.values()), "--addr", f"{address_for_pods(kube)}:0"]
     with subprocess.Popen(
         words,
         env={**os.environ, "RCLONE_CONFIG": os.devnull, "HOME": str(tmp_path)},
@@ -130,7 +132,7 @@ def test_an_object_store_is_shown_while_training_writes(
         ),
         tensorboard("s3://bucket/runs", annotations={"clew.dev/secret": "keys"}),
     )
-    kube.await_("tensorboard/curves", "condition=Ready")
+    kube.wait_for("tensorboard/curves", "condition=Ready")
     with server.apps_client() as user:
 
         def seen() -> int:
@@ -138,8 +140,8 @@ def test_an_object_store_is_shown_while_training_writes(
             answer = user.get(place, params={"run": "first", "tag": "loss"})
             return max(point[1] for point in answer.json()) if answer.is_success else -1
 
-        first = until("there are curves", lambda: max(seen(), 0))
-        until("they advance", lambda: seen() > first)
+        first = wait_until("there are curves", lambda: max(seen(), 0))
+        wait_until("they advance", lambda: seen() > first)
     with launch_browser() as browser, browser.new_page() as page:
         page.goto(f"{server.address}/?token={server.token}")
         page.goto(f"{server.address}/tensorboard/{kube.namespace}/curves/")

@@ -10,12 +10,7 @@ import re
 import pytest
 import yaml
 from tests.cluster.kube import Kube
-from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
-    BUSYBOX,
-    claim,
-    operator,
-    says,
-)
+from tests.cluster.operator import BUSYBOX, claim, operator, wait_for_reason  # noqa: F401 - operator is a fixture
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -206,8 +201,8 @@ def test_it_applies_unchanged_and_runs(kube: Kube) -> None:
     kube.apply(claim("workspace"))
     apply(kube, *EVERY.values())
     for what in EVERY.keys() - {"notebook/saved"}:
-        kube.await_(what, "condition=Ready")
-    says(kube, "notebook/saved", "Stopped")
+        kube.wait_for(what, "condition=Ready")
+    wait_for_reason(kube, "notebook/saved", "Stopped")
 
     written = {what: yaml.safe_load(text) for what, text in EVERY.items()}
     for what, given in written.items():

@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cluster.jupyter import server  # noqa: F401 - a fixture
 from tests.cluster.kube import Kube
-from tests.cluster.labs import server  # noqa: F401 - a fixture
-from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
+from tests.cluster.location import require_local_cluster
+from tests.cluster.operator import (  # noqa: F401 - operator is a fixture
     BUSYBOX,
     CLEW,
     SERVER,
     Operator,
+    assert_unmodified,
     claim,
-    left_alone,
     notebook,
     operator,
-    says,
-    until,
+    wait_for_reason,
+    wait_until,
 )
-from tests.cluster.standing import need_here
 from tests.cluster.test_tensorboards import tensorboard
-from tests.local.serving import Server
+from tests.local.server import Server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -43,22 +43,22 @@ def test_its_claim_is_enough(
     server: Server,  # noqa: F811
 ) -> None:
     kube.apply(claim("data"), viewer("data"))
-    kube.await_("pvcviewer/files", "condition=Ready")
-    left_alone(kube, "pvcviewer/files")
+    kube.wait_for("pvcviewer/files", "condition=Ready")
+    assert_unmodified(kube, "pvcviewer/files")
     status = kube.get("pvcviewer", "files")["status"]
     assert status["ready"] is True
     assert status["url"] == f"/pvcviewer/{kube.namespace}/files/"
     with server.apps_client() as user:
-        until("it is shown", lambda: "<html" in user.get(status["url"]).text.lower())
+        wait_until("it is shown", lambda: "<html" in user.get(status["url"]).text.lower())
 
 
 def test_a_quota_on_requests_and_limits_admits_it_and_a_tensorboard(kube: Kube) -> None:
     hard = "requests.cpu=1,limits.cpu=2,requests.memory=1Gi,limits.memory=4Gi"
     kube("create", "quota", "small", f"--hard={hard}")
     kube.apply(claim("data"), viewer("data"), tensorboard("pvc://data"))
-    kube.await_("pvcviewer/files", "condition=Ready")
-    kube.await_("tensorboard/curves", "condition=Ready")
-    left_alone(kube, "tensorboard/curves")
+    kube.wait_for("pvcviewer/files", "condition=Ready")
+    kube.wait_for("tensorboard/curves", "condition=Ready")
+    assert_unmodified(kube, "tensorboard/curves")
 
 
 def test_a_pod_without_the_claim_is_refused(kube: Kube) -> None:
@@ -70,7 +70,7 @@ def test_a_pod_without_the_claim_is_refused(kube: Kube) -> None:
 @pytest.fixture
 def loose(kube: Kube) -> Iterator[str]:
     """A claim that one node alone may hold, whose volume any node could reach."""
-    need_here(kube)
+    require_local_cluster(kube)
     name = f"loose-{uuid.uuid4().hex[:8]}"
     volume = {
         "apiVersion": "v1",
@@ -127,14 +127,14 @@ def test_it_and_a_tensorboard_go_where_the_volume_is_held_and_follow(
             viewer(loose, podSpec=browser(loose)),
             tensorboard(f"pvc://{loose}"),
         )
-        until(
+        wait_until(
             "the notebook is there", lambda node=node: node_of(kube, "notebook-name=first") == node
         )
-        until("the viewer is beside it", lambda node=node: node_of(kube, label) == node)
-        kube.await_("pvcviewer/files", "condition=Ready")
-        until("the TensorBoard as well", lambda node=node: node_of(kube, "app=curves") == node)
+        wait_until("the viewer is beside it", lambda node=node: node_of(kube, label) == node)
+        kube.wait_for("pvcviewer/files", "condition=Ready")
+        wait_until("the TensorBoard as well", lambda node=node: node_of(kube, "app=curves") == node)
     kube("delete", "tensorboard", "curves", "--cascade=foreground")
-    kube.await_("pod/first-0", "condition=Ready")
+    kube.wait_for("pod/first-0", "condition=Ready")
     kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
     viewer_pod = kube.get("pods", "--selector", label)["items"][0]["metadata"]["name"]
     assert kube("exec", viewer_pod, "--", "cat", "/data/clew") == "thread\n"
@@ -144,5 +144,5 @@ def test_it_and_a_tensorboard_go_where_the_volume_is_held_and_follow(
         spec = kube.get("deployment", "pvcviewer-files")["spec"]["template"]["spec"]
         return "affinity" not in spec
 
-    until("it is free", free)
-    says(kube, "pvcviewer/files", "Running")
+    wait_until("it is free", free)
+    wait_for_reason(kube, "pvcviewer/files", "Running")

@@ -44,4 +44,4 @@ def test_a_volume_goes_with_its_claim(kube: Kube) -> None:
     volume = kube.get("pvc", "gone")["spec"]["volumeName"]
     kube("delete", "pod", "writes")
     kube("delete", "pvc", "gone")
-    kube.await_(f"pv/{volume}", "delete")
+    kube.wait_for(f"pv/{volume}", "delete")

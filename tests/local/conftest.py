@@ -1,4 +1,4 @@
-"""Which graph a test records into: what is true of a project is true on either database."""
+"""Fixtures that choose the database of a project: SQLite or PostgreSQL."""
 
 from __future__ import annotations
 

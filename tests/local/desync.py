@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.local.surviving import await_
+from tests.local.processes import wait_until
 
 NGINX = "/usr/sbin/nginx"
 SMUGGLED = b"smuggled"
@@ -198,7 +198,7 @@ http {{
             return False
 
         try:
-            await_("nginx", answers)
+            wait_until("nginx", answers)
             yield port, log
         finally:
             process.terminate()

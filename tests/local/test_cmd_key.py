@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.sharing import Shared, folder, project, whole
+from tests.local.remotes import Remote, directory_remote, project_with_remote, verified_executions
 from tests.local.test_forged_records import forged_facts, push_forged
 
 from clew.api.local.share import Document
@@ -17,23 +17,23 @@ from clew.store.remotes import document_name
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Shared:
-    with folder(tmp_path) as made:
+def remote(tmp_path: Path) -> Remote:
+    with directory_remote(tmp_path) as made:
         return made
 
 
 @pytest.fixture
-def signer(tmp_path: Path, remote: Shared) -> Project:
+def signer(tmp_path: Path, remote: Remote) -> Project:
     """Someone with a key, who pushed one execution."""
-    clew = project(tmp_path / "signer", remote)
+    clew = project_with_remote(tmp_path / "signer", remote)
     clew("key", "create")
     clew.shell("echo good > out.txt", "--name", "mine")
     clew("push", remote.url)
     return clew
 
 
-def pulled(tmp_path: Path, remote: Shared) -> Project:
-    clew = project(tmp_path / "reader", remote)
+def pulled(tmp_path: Path, remote: Remote) -> Project:
+    clew = project_with_remote(tmp_path / "reader", remote)
     clew("pull", remote.url)
     return clew
 
@@ -45,11 +45,11 @@ def alter(clew: Project, statement: str) -> None:
     graph.close()
 
 
-def documents(remote: Shared) -> list[Path]:
+def documents(remote: Remote) -> list[Path]:
     return sorted((remote.path / "executions").iterdir())
 
 
-def test_the_signer_is_named(tmp_path: Path, signer: Project, remote: Shared) -> None:
+def test_the_signer_is_named(tmp_path: Path, signer: Project, remote: Remote) -> None:
     key = signer.json("key", "show")
     assert signer("key", "show").stdout.strip() == key["public"]
     reader = pulled(tmp_path, remote)
@@ -66,11 +66,11 @@ def test_the_signer_is_named(tmp_path: Path, signer: Project, remote: Shared) ->
     assert reader.json("show", "mine")["signed_by"] == "ann@example.org"
     assert "signed by ann@example.org" in reader("show", "mine").stdout
     assert "(made elsewhere, signed by ann@example.org)" in reader("list").stdout
-    whole(reader)
+    verified_executions(reader)
     assert reader.json("gc", "--dry-run")["files"] == 0
     # what is pushed on keeps the signature, and is not signed by who only passes it on
     reader("key", "create")
-    again = Shared(f"{remote.url}-again", Path(f"{remote.url}-again"))
+    again = Remote(f"{remote.url}-again", Path(f"{remote.url}-again"))
     reader("push", again.url)
     (document,) = documents(again)
     assert (
@@ -79,8 +79,8 @@ def test_the_signer_is_named(tmp_path: Path, signer: Project, remote: Shared) ->
     )
 
 
-def test_signing_is_optional(tmp_path: Path, remote: Shared) -> None:
-    clew = project(tmp_path / "here", remote)
+def test_signing_is_optional(tmp_path: Path, remote: Remote) -> None:
+    clew = project_with_remote(tmp_path / "here", remote)
     assert clew.error("key", "show", status=5)[2] == "clew key create"
     clew.shell("true")
     clew("push", remote.url)
@@ -96,7 +96,7 @@ def test_signing_is_optional(tmp_path: Path, remote: Shared) -> None:
 
 
 def test_a_record_with_a_bad_signature_is_refused(
-    tmp_path: Path, signer: Project, remote: Shared
+    tmp_path: Path, signer: Project, remote: Remote
 ) -> None:
     """The signature of one record on another, as a thief of signatures would do it."""
     signer.shell("echo two")
@@ -107,7 +107,7 @@ def test_a_record_with_a_bad_signature_is_refused(
     uid = first["execution"]["uid"]
     data = json.dumps({**first, "signature": second["signature"]}).encode()
     (remote.path / "executions" / document_name(uid, data)).write_bytes(data)
-    reader = project(tmp_path / "reader", remote)
+    reader = project_with_remote(tmp_path / "reader", remote)
     code, message, _ = reader.error("pull", remote.url, status=4)
     assert (code, message) == (
         "rejected",
@@ -118,14 +118,14 @@ def test_a_record_with_a_bad_signature_is_refused(
 
 
 def test_a_known_signer_outweighs_a_forged_record(
-    tmp_path: Path, signer: Project, remote: Shared
+    tmp_path: Path, signer: Project, remote: Remote
 ) -> None:
-    attacker = project(tmp_path / "attacker", remote)
+    attacker = project_with_remote(tmp_path / "attacker", remote)
     attacker("pull", remote.url)
     facts = forged_facts(attacker)
     alter(attacker, "DELETE FROM signature")
     push_forged(attacker, remote, "e1", lambda own: [*own, *facts])
-    reader = project(tmp_path / "reader", remote)
+    reader = project_with_remote(tmp_path / "reader", remote)
     with reader.opened() as opened, pytest.raises(Rejected):
         opened.pull(remote.url)  # two records that contradict, and none is known to be right
     reader("key", "allow", "ann", signer.json("key", "show")["public"])
@@ -136,7 +136,7 @@ def test_a_known_signer_outweighs_a_forged_record(
 
 
 def test_fsck_finds_what_was_changed_after_it_was_signed(
-    tmp_path: Path, signer: Project, remote: Shared
+    tmp_path: Path, signer: Project, remote: Remote
 ) -> None:
     reader = pulled(tmp_path, remote)
     out = f"{signer.folder}/out.txt"
@@ -156,7 +156,7 @@ def test_fsck_finds_what_was_changed_after_it_was_signed(
             problems = opened.fsck().problems
         assert any(told in problem.what + problem.where for problem in problems), (change, problems)
         path.write_bytes(saved)
-    whole(reader)
+    verified_executions(reader)
 
 
 def test_documents_of_older_versions_have_no_signature() -> None:

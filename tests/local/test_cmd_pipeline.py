@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from tests.driver import CLEW, Project
+from tests.local.processes import wait_until
 from tests.local.programs.compiling import HERE, compile_pipeline, run_script
-from tests.local.surviving import await_
 
 RUN = {"id", "uid", "name", "state", "inputs", "outputs", "tasks"}
 TASK = {
@@ -275,6 +275,6 @@ def _lives(pid: int) -> bool:
 
 def _await_running(project: Project, mark: Path) -> None:
     """Until the endless task is at work, and that is on record."""
-    await_("its beginning", mark.exists)
+    wait_until("its beginning", mark.exists)
     at_work = {"wait-for-ever": "running", "say": "pending"}
-    await_("its record", lambda: states(answer(project, "pipeline", "show", "r1")) == at_work)
+    wait_until("its record", lambda: states(answer(project, "pipeline", "show", "r1")) == at_work)

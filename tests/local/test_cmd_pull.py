@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 from tests.driver import EXECUTION, Project
-from tests.local.sharing import KINDS, Shared, folder, known, noise, project, whole
+from tests.local.remotes import (
+    REMOTES,
+    Remote,
+    directory_remote,
+    executions_by_uid,
+    project_with_remote,
+    verified_executions,
+    write_random_file,
+)
 from tests.local.test_cmd_push import limited
 from tests.unit.prov.story import Story
 
@@ -21,14 +29,14 @@ from clew.store.remotes import document_name
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Iterator[Shared]:
-    with folder(tmp_path) as made:
+def remote(tmp_path: Path) -> Iterator[Remote]:
+    with directory_remote(tmp_path) as made:
         yield made
 
 
-def record(place: Path, remote: Shared) -> Project:
+def record(place: Path, remote: Remote) -> Project:
     """A project whose two executions, `clean` and another, were pushed."""
-    clew = project(place, remote)
+    clew = project_with_remote(place, remote)
     clew.write("data/raw.csv", "P1,1\nP2,\nP3,3\n")
     clew.shell("grep -v ',$' data/raw.csv > data/clean.csv", "--name", "clean")
     clew.shell("wc -l < data/clean.csv > model.txt")
@@ -37,15 +45,15 @@ def record(place: Path, remote: Shared) -> Project:
 
 
 @pytest.fixture
-def clew(tmp_path: Path, remote: Shared) -> Project:
+def clew(tmp_path: Path, remote: Remote) -> Project:
     return record(tmp_path / "here", remote)
 
 
 @pytest.fixture(scope="module")
-def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Shared]:
+def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Remote]:
     """A project and where it was pushed, for those who only read: made once."""
     place = tmp_path_factory.mktemp("pushed")
-    with folder(place) as remote:
+    with directory_remote(place) as remote:
         return record(place / "here", remote), remote
 
 
@@ -55,24 +63,24 @@ def other(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
 
 
 def test_all_that_is_known_there_is_known_here(
-    pushed: tuple[Project, Shared], other: Project
+    pushed: tuple[Project, Remote], other: Project
 ) -> None:
     clew, remote = pushed
     done = other.json("pull", remote.url)
     assert set(done) == {"url", "executions", "bytes", "remarks"}
     assert [found["id"] for found in done["executions"]] == ["e1", "e2"]
     assert set(done["executions"][0]) >= EXECUTION
-    assert known(other) == known(clew)
+    assert executions_by_uid(other) == executions_by_uid(clew)
     assert other("cat", f"e2:{clew.folder}/model.txt").stdout.strip() == "2"
     lineage = other.json("trace", f"e2:{clew.folder}/model.txt")
     mine = clew.json("trace", "e2:model.txt")
     assert {n["id"] for n in lineage["nodes"]} == {n["id"] for n in mine["nodes"]}
-    whole(other)
+    verified_executions(other)
     assert other.json("gc", "--dry-run")["files"] == 0
 
 
 def test_what_was_made_elsewhere_is_shown_as_such(
-    pushed: tuple[Project, Shared], other: Project
+    pushed: tuple[Project, Remote], other: Project
 ) -> None:
     clew, remote = pushed
     other("pull", remote.url)
@@ -88,7 +96,7 @@ def test_what_was_made_elsewhere_is_shown_as_such(
 
 
 def test_what_was_made_elsewhere_is_restored_below_the_current_folder(
-    pushed: tuple[Project, Shared], other: Project, tmp_path: Path
+    pushed: tuple[Project, Remote], other: Project, tmp_path: Path
 ) -> None:
     clew, remote = pushed
     other("pull", remote.url)
@@ -106,10 +114,10 @@ def test_what_was_made_elsewhere_is_restored_below_the_current_folder(
 
 
 def test_what_was_done_there_need_not_be_done_here(
-    tmp_path: Path, remote: Shared, other: Project
+    tmp_path: Path, remote: Remote, other: Project
 ) -> None:
     """The memo comes along: an incremental repeat here reuses what ran there."""
-    clew = project(tmp_path / "here", remote)
+    clew = project_with_remote(tmp_path / "here", remote)
     clew.write("raw", "b\na\n")
     clew.shell("sort raw > sorted\nwc -l < sorted > count")
     clew("push", remote.url)
@@ -120,18 +128,18 @@ def test_what_was_done_there_need_not_be_done_here(
     assert all(one["from"].startswith("e1.") for one in again["reused"])
 
 
-def test_twice_changes_nothing(clew: Project, other: Project, remote: Shared) -> None:
+def test_twice_changes_nothing(clew: Project, other: Project, remote: Remote) -> None:
     clew("note", "e1", "good=yes")
     clew("push", remote.url)
     other("pull", remote.url)
-    before = whole(other), other.json("note", "e1")
+    before = verified_executions(other), other.json("note", "e1")
     assert "nothing to pull" in other("pull", remote.url).stderr
     assert other.json("pull", remote.url, "e1", "clean")["bytes"] < 100_000  # events, no content
-    assert (whole(other), other.json("note", "e1")) == before
+    assert (verified_executions(other), other.json("note", "e1")) == before
 
 
 def test_numbers_are_given_anew_in_the_order_they_were_made(
-    pushed: tuple[Project, Shared], other: Project
+    pushed: tuple[Project, Remote], other: Project
 ) -> None:
     clew, remote = pushed
     other.shell("true", "--name", "mine")
@@ -146,7 +154,7 @@ def test_numbers_are_given_anew_in_the_order_they_were_made(
     assert {found["uid"] for found in other.json("list")} > uids
 
 
-def test_what_is_there_is_listed(pushed: tuple[Project, Shared], other: Project) -> None:
+def test_what_is_there_is_listed(pushed: tuple[Project, Remote], other: Project) -> None:
     _, remote = pushed
     found = other.json("pull", remote.url, "--list")
     assert [(e["id"], e["name"], e["here"]) for e in found] == [
@@ -164,7 +172,7 @@ def test_what_is_there_is_listed(pushed: tuple[Project, Shared], other: Project)
     assert other.error("pull", remote.url, "--list", "e1", status=2)[0] == "usage"
 
 
-def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Project, Shared], other: Project) -> None:
+def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Project, Remote], other: Project) -> None:
     clew, remote = pushed
     first, second = (found["uid"] for found in clew.json("list"))
     assert other.json("pull", remote.url, second[:6])["executions"][0]["uid"] == second
@@ -175,9 +183,9 @@ def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Project, Shared], othe
 
 
 def test_a_number_that_two_pushers_have(
-    tmp_path: Path, clew: Project, other: Project, remote: Shared
+    tmp_path: Path, clew: Project, other: Project, remote: Remote
 ) -> None:
-    third = project(tmp_path / "third", remote)
+    third = project_with_remote(tmp_path / "third", remote)
     own = third.shell("echo third", "--name", "clean")
     third("push", remote.url)
     for text in ("e1", "clean"):
@@ -191,7 +199,7 @@ def test_a_number_that_two_pushers_have(
 
 
 def test_what_people_noted_comes_along_also_later(
-    clew: Project, other: Project, remote: Shared
+    clew: Project, other: Project, remote: Remote
 ) -> None:
     clew("note", "e1", "verdict=good")
     clew("note", "e1.p1", "shell=yes")
@@ -212,9 +220,9 @@ def test_what_people_noted_comes_along_also_later(
     assert other("note", "e2").stdout == "seen=there\nseen=here\n"
 
 
-def test_families_stay_together(tmp_path: Path, other: Project, remote: Shared) -> None:
+def test_families_stay_together(tmp_path: Path, other: Project, remote: Remote) -> None:
     """By uid: numbers differ here, and the child may come before its parent."""
-    clew = project(tmp_path / "here", remote)
+    clew = project_with_remote(tmp_path / "here", remote)
     with clew.opened() as mine:
         parent = Story("a", at=1000).end()
         child = Story(
@@ -233,7 +241,7 @@ def test_families_stay_together(tmp_path: Path, other: Project, remote: Shared) 
 
 
 def test_one_that_was_broken_is_broken_there(
-    tmp_path: Path, clew: Project, other: Project, remote: Shared
+    tmp_path: Path, clew: Project, other: Project, remote: Remote
 ) -> None:
     running = clew.start("exec", "--", "sh", "-c", "echo ready; sleep 1000")
     assert running.stdout is not None
@@ -243,23 +251,23 @@ def test_one_that_was_broken_is_broken_there(
     clew("push", remote.url)
     other("pull", remote.url)
     assert [e["state"] for e in other.json("list")] == ["done", "done", "broken"]
-    assert known(other) == known(clew)
+    assert executions_by_uid(other) == executions_by_uid(clew)
 
 
 def test_through_s3(tmp_path: Path) -> None:
-    with KINDS["s3"](tmp_path) as remote:
-        clew, other = (project(tmp_path / name, remote) for name in ("here", "there"))
-        noise(clew, "in", 20 << 20)
+    with REMOTES["s3"](tmp_path) as remote:
+        clew, other = (project_with_remote(tmp_path / name, remote) for name in ("here", "there"))
+        write_random_file(clew, "in", 20 << 20)
         clew.shell("cat in > out", "--name", "copy")
         assert other.error("pull", remote.url, status=5)[0] == "not-found"
         clew("push", remote.url)
         assert [e["name"] for e in other.json("pull", remote.url, "--list")] == ["copy"]
         assert other.json("pull", remote.url)["bytes"] > 20 << 20
         assert other.json("pull", remote.url)["bytes"] == 0
-        assert whole(other)[0] == known(clew)
+        assert verified_executions(other)[0] == executions_by_uid(clew)
 
 
-def test_from_python(pushed: tuple[Project, Shared], other: Project) -> None:
+def test_from_python(pushed: tuple[Project, Remote], other: Project) -> None:
     _, remote = pushed
     program = """
 import sys, clew
@@ -286,22 +294,22 @@ def flip(path: Path, at: int) -> None:
 
 
 @pytest.fixture
-def copied(pushed: tuple[Project, Shared], tmp_path: Path) -> Shared:
+def copied(pushed: tuple[Project, Remote], tmp_path: Path) -> Remote:
     """A remote to be damaged."""
     shutil.copytree(pushed[1].path, tmp_path / "copied")
-    return Shared(str(tmp_path / "copied"), tmp_path / "copied")
+    return Remote(str(tmp_path / "copied"), tmp_path / "copied")
 
 
-def refused(other: Project, remote: Shared, *ids: str) -> None:
+def refused(other: Project, remote: Remote, *ids: str) -> None:
     """What the remote is, is said; nothing here changes."""
-    before = whole(other)
+    before = verified_executions(other)
     with other.opened() as opened, pytest.raises(interface.ClewError) as told:
         opened.pull(remote.url, ids or None)
     assert told.value.code == "damaged"
     assert told.value.exit_status == 3
     assert remote.url in told.value.message or "events" in told.value.message
     assert "push" in told.value.hint
-    assert whole(other) == before
+    assert verified_executions(other) == before
 
 
 DAMAGE: dict[str, Callable[[Path, Path], object]] = {
@@ -315,7 +323,7 @@ DAMAGE: dict[str, Callable[[Path, Path], object]] = {
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_corrupt_remote(
-    pushed: tuple[Project, Shared], other: Project, copied: Shared, how: str
+    pushed: tuple[Project, Remote], other: Project, copied: Remote, how: str
 ) -> None:
     (pack,) = (copied.path / "packs").iterdir()
     (table,) = (copied.path / "tables").iterdir()
@@ -325,10 +333,10 @@ def test_a_corrupt_remote(
     shutil.copytree(pushed[1].path, copied.path)
     with other.opened() as opened:
         opened.pull(copied.url)
-    assert whole(other)[0] == known(pushed[0])
+    assert verified_executions(other)[0] == executions_by_uid(pushed[0])
 
 
-def test_damage_is_told_and_repaired(clew: Project, other: Project, remote: Shared) -> None:
+def test_damage_is_told_and_repaired(clew: Project, other: Project, remote: Remote) -> None:
     (pack,) = (remote.path / "packs").iterdir()
     pack.write_bytes(bytes(pack.stat().st_size))
     code, message, hint = other.error("pull", remote.url, status=3)
@@ -339,12 +347,12 @@ def test_damage_is_told_and_repaired(clew: Project, other: Project, remote: Shar
     assert clew.json("push", remote.url)["executions"] == []
     clew("push", remote.url, "e1", "e2")
     other("pull", remote.url)
-    assert whole(other)[0] == known(clew)
+    assert verified_executions(other)[0] == executions_by_uid(clew)
 
 
 @pytest.mark.parametrize("how", ["blocks", "lost pack", "table"])
 def test_damage_to_one_execution_leaves_the_others(
-    pushed: tuple[Project, Shared], other: Project, copied: Shared, how: str
+    pushed: tuple[Project, Remote], other: Project, copied: Remote, how: str
 ) -> None:
     """Each execution is pushed on its own, so its events are in a pack of its own."""
     shutil.rmtree(copied.path)
@@ -369,9 +377,9 @@ def test_damage_to_one_execution_leaves_the_others(
     ids=["flip", "cut"],
 )
 def test_a_damaged_document_is_left_out_and_repaired(
-    pushed: tuple[Project, Shared],
+    pushed: tuple[Project, Remote],
     other: Project,
-    copied: Shared,
+    copied: Remote,
     damage: Callable[[Path], object],
 ) -> None:
     clew, _ = pushed
@@ -396,14 +404,14 @@ def test_a_damaged_document_is_left_out_and_repaired(
     assert clew.json("push", copied.url, "e1")["bytes"] > 0
     assert clew.json("push", copied.url, "e1")["bytes"] == 0
     other("pull", copied.url)
-    assert whole(other)[0] == known(clew)
+    assert verified_executions(other)[0] == executions_by_uid(clew)
 
 
 def test_a_document_of_a_stranger(
-    pushed: tuple[Project, Shared], other: Project, copied: Shared
+    pushed: tuple[Project, Remote], other: Project, copied: Remote
 ) -> None:
     """Whole by its digest, and yet not what a Clew writes."""
-    (first, second) = known(pushed[0])
+    (first, second) = executions_by_uid(pushed[0])
     own = next(p for p in (copied.path / "executions").iterdir() if p.name.startswith(first))
     true = json.loads(own.read_bytes())
     of_another = {**true["execution"], "uid": second}
@@ -433,18 +441,18 @@ def test_a_document_of_a_stranger(
         path.unlink()
 
 
-def test_no_room_here(tmp_path: Path, other: Project, remote: Shared) -> None:
-    clew = project(tmp_path / "here", remote)
-    noise(clew, "in", 3_000_000)
+def test_no_room_here(tmp_path: Path, other: Project, remote: Remote) -> None:
+    clew = project_with_remote(tmp_path / "here", remote)
+    write_random_file(clew, "in", 3_000_000)
     clew.shell("cat in > /dev/null")
     clew("push", remote.url)
-    before = whole(other)
+    before = verified_executions(other)
     ran = limited(other, "pull", remote.url, "--json", blocks=4000)
     assert ran.returncode == 1, ran.stderr
     assert json.loads(ran.stdout)["error"]["code"] == "disk-full"
-    assert whole(other) == before
+    assert verified_executions(other) == before
     other("pull", remote.url)
-    assert whole(other)[0] == known(clew)
+    assert verified_executions(other)[0] == executions_by_uid(clew)
 
 
 def test_no_remote(other: Project, tmp_path: Path) -> None:

@@ -13,39 +13,39 @@ from pathlib import Path
 
 import pytest
 from tests.driver import EXECUTION, Project
-from tests.local.sharing import (
+from tests.local.processes import kill
+from tests.local.remotes import (
     KEYS,
-    KINDS,
-    Shared,
-    await_tables,
-    folder,
-    known,
-    noise,
-    project,
-    whole,
+    REMOTES,
+    Remote,
+    directory_remote,
+    executions_by_uid,
+    project_with_remote,
+    verified_executions,
+    wait_for_packs,
+    write_random_file,
 )
-from tests.local.surviving import kill
 from tests.local.test_docs import at_a_terminal
 
 import clew as interface
 
 
-@pytest.fixture(params=KINDS)
-def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shared]:
-    with KINDS[request.param](tmp_path) as made:
+@pytest.fixture(params=REMOTES)
+def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Remote]:
+    with REMOTES[request.param](tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def clew(tmp_path: Path, remote: Shared) -> Project:
-    return project(tmp_path / "here", remote)
+def clew(tmp_path: Path, remote: Remote) -> Project:
+    return project_with_remote(tmp_path / "here", remote)
 
 
-def elsewhere(tmp_path: Path, remote: Shared) -> Project:
-    return project(tmp_path / "there", remote)
+def elsewhere(tmp_path: Path, remote: Remote) -> Project:
+    return project_with_remote(tmp_path / "there", remote)
 
 
-def test_all_that_is_not_there_goes(clew: Project, remote: Shared, tmp_path: Path) -> None:
+def test_all_that_is_not_there_goes(clew: Project, remote: Remote, tmp_path: Path) -> None:
     clew.write("in", "some data\n")
     clew.shell("sort in > out", "--name", "sorting")
     clew.shell("wc -l < out > count")
@@ -65,21 +65,21 @@ def test_all_that_is_not_there_goes(clew: Project, remote: Shared, tmp_path: Pat
     assert "pushed 1 execution" in said.stderr
     other = elsewhere(tmp_path, remote)
     other("pull", remote.url)
-    assert known(other) == known(clew)
+    assert executions_by_uid(other) == executions_by_uid(clew)
 
 
-def test_what_is_shared_does_not_travel_again(clew: Project, remote: Shared) -> None:
+def test_what_is_shared_does_not_travel_again(clew: Project, remote: Remote) -> None:
     for number in range(20):
-        noise(clew, f"in{number}", 500_000, number)
+        write_random_file(clew, f"in{number}", 500_000, number)
     clew.shell("cat in* > /dev/null")
     first = clew.json("push", remote.url)["bytes"]
-    noise(clew, "in7", 500_000, 99)  # 5 % are new
+    write_random_file(clew, "in7", 500_000, 99)  # 5 % are new
     clew.shell("cat in* > /dev/null")
     second = clew.json("push", remote.url)["bytes"]
     assert second <= 0.07 * first
 
 
-def test_only_those_that_are_named(clew: Project, remote: Shared, tmp_path: Path) -> None:
+def test_only_those_that_are_named(clew: Project, remote: Remote, tmp_path: Path) -> None:
     for number in (1, 2, 3):
         clew.shell(f"echo {number} > out{number}", "--name", f"n{number}")
     done = clew.json("push", remote.url, "e1", "n3", "e3")
@@ -94,7 +94,7 @@ def test_only_those_that_are_named(clew: Project, remote: Shared, tmp_path: Path
     assert remote.objects() == before
 
 
-def test_one_that_runs_is_left_out(clew: Project, remote: Shared) -> None:
+def test_one_that_runs_is_left_out(clew: Project, remote: Remote) -> None:
     clew.shell("true")
     running = clew.start("exec", "--", "sh", "-c", "echo ready; read line")
     assert running.stdout is not None
@@ -107,7 +107,7 @@ def test_one_that_runs_is_left_out(clew: Project, remote: Shared) -> None:
     assert [found["id"] for found in clew.json("push", remote.url)["executions"]] == ["e2"]
 
 
-def test_no_secret_travels(clew: Project, remote: Shared) -> None:
+def test_no_secret_travels(clew: Project, remote: Remote) -> None:
     """Neither one of the recorded command, nor the keys of the remote itself."""
     secret = "correct-horse-battery"
     clew.environment |= {"DB_PASSWORD": secret, "HARMLESS": "for-everyone"}
@@ -119,19 +119,19 @@ def test_no_secret_travels(clew: Project, remote: Shared) -> None:
     assert KEYS["AWS_SECRET_ACCESS_KEY"].encode() not in told
 
 
-def test_digests_alone_travel_as_facts(clew: Project, remote: Shared, tmp_path: Path) -> None:
+def test_digests_alone_travel_as_facts(clew: Project, remote: Remote, tmp_path: Path) -> None:
     clew.write("in", "kept to myself\n")
     clew.shell("cat in > out; ls > names", "--no-content")
     clew("push", remote.url)
     assert not any(b"kept to myself" in data for _, data in remote.bytes())
     other = elsewhere(tmp_path, remote)
     other("pull", remote.url)
-    assert known(other) == known(clew)
+    assert executions_by_uid(other) == executions_by_uid(clew)
     path = clew.folder / "in"
     assert other.error("cat", f"e1:{path}", status=5)[0] == "no-content"
 
 
-def test_from_python(clew: Project, remote: Shared, tmp_path: Path) -> None:
+def test_from_python(clew: Project, remote: Remote, tmp_path: Path) -> None:
     clew.shell("echo out > out")
     program = """
 import sys, clew
@@ -151,9 +151,9 @@ assert told[-1][0] == told[-1][1] > 0
 
 
 def test_a_bar_on_a_terminal_alone(tmp_path: Path) -> None:
-    with folder(tmp_path) as remote:
-        clew = project(tmp_path / "here", remote)
-        noise(clew, "in", 300_000)
+    with directory_remote(tmp_path) as remote:
+        clew = project_with_remote(tmp_path / "here", remote)
+        write_random_file(clew, "in", 300_000)
         clew.shell("cat in > out")
         line = f"cd {clew.folder}; {sys.executable} -m clew push"
         seen = at_a_terminal(f"{line} {remote.url}", clew.environment)
@@ -162,11 +162,11 @@ def test_a_bar_on_a_terminal_alone(tmp_path: Path) -> None:
         assert "━" not in clew("push", f"{remote.url}2").stderr
 
 
-def test_two_projects_push_at_once(tmp_path: Path, remote: Shared) -> None:
-    projects = [project(tmp_path / name, remote) for name in "abc"]
+def test_two_projects_push_at_once(tmp_path: Path, remote: Remote) -> None:
+    projects = [project_with_remote(tmp_path / name, remote) for name in "abc"]
     for number, clew in enumerate(projects):
-        noise(clew, "same", 2_000_000)
-        noise(clew, "own", 100_000, number)
+        write_random_file(clew, "same", 2_000_000)
+        write_random_file(clew, "own", 100_000, number)
         clew.shell("cat same own > out")
     started = [clew.start("push", remote.url) for clew in projects]
     for process in started:
@@ -174,9 +174,9 @@ def test_two_projects_push_at_once(tmp_path: Path, remote: Shared) -> None:
         assert process.returncode == 0, said
     other = elsewhere(tmp_path, remote)
     other("pull", remote.url)
-    expected = {uid: shown for clew in projects for uid, shown in known(clew).items()}
-    assert known(other) == expected
-    whole(other)
+    expected = {uid: shown for clew in projects for uid, shown in executions_by_uid(clew).items()}
+    assert executions_by_uid(other) == expected
+    verified_executions(other)
 
 
 # -- bad luck
@@ -184,9 +184,9 @@ def test_two_projects_push_at_once(tmp_path: Path, remote: Shared) -> None:
 
 def test_one_that_is_forgotten_meanwhile(tmp_path: Path) -> None:
     """Half of a record must not pass for all of it."""
-    with folder(tmp_path) as remote:
-        clew = project(tmp_path / "here", remote)
-        noise(clew, "in", 300_000)
+    with directory_remote(tmp_path) as remote:
+        clew = project_with_remote(tmp_path / "here", remote)
+        write_random_file(clew, "in", 300_000)
         clew.shell("cat in > out")
         with clew.opened() as opened, clew.opened() as other:
 
@@ -200,12 +200,12 @@ def test_one_that_is_forgotten_meanwhile(tmp_path: Path) -> None:
 
 
 def test_a_push_that_is_killed_goes_on_where_it_was(
-    clew: Project, remote: Shared, tmp_path: Path
+    clew: Project, remote: Remote, tmp_path: Path
 ) -> None:
-    noise(clew, "in", 80 << 20)
+    write_random_file(clew, "in", 80 << 20)
     clew.shell("cat in > /dev/null")
     pushing = clew.start("push", remote.url)
-    await_tables(remote, 2)
+    wait_for_packs(remote, 2)
     kill(pushing)
     arrived = remote.arrived()
     assert not any(name.startswith("executions/") for name in remote.objects())
@@ -216,16 +216,16 @@ def test_a_push_that_is_killed_goes_on_where_it_was(
     assert arrived.items() <= remote.objects().items()  # not put again
     assert list((remote.path / "packs").glob(".*")) == []
     other("pull", remote.url)
-    assert known(other) == known(clew)
-    whole(other)
+    assert executions_by_uid(other) == executions_by_uid(clew)
+    verified_executions(other)
 
 
-def test_a_remote_that_vanishes_midway(clew: Project, remote: Shared, tmp_path: Path) -> None:
-    noise(clew, "in", 80 << 20)
+def test_a_remote_that_vanishes_midway(clew: Project, remote: Remote, tmp_path: Path) -> None:
+    write_random_file(clew, "in", 80 << 20)
     clew.shell("cat in > /dev/null")
-    before = known(clew)
+    before = executions_by_uid(clew)
     pushing = clew.start("push", remote.url)
-    await_tables(remote, 1)
+    wait_for_packs(remote, 1)
     pushing.send_signal(signal.SIGSTOP)
     aside = tmp_path / "aside"
     if remote.server is not None:
@@ -238,7 +238,7 @@ def test_a_remote_that_vanishes_midway(clew: Project, remote: Shared, tmp_path: 
     assert f"{remote.url}" in said.splitlines()[-2]
     assert "what has arrived is not sent again" in said.splitlines()[-1]
     assert "Traceback" not in said
-    assert known(clew) == before
+    assert executions_by_uid(clew) == before
     if remote.server is not None:
         code = clew.error("push", remote.url, status=1)[0]
         assert code == "unreachable"
@@ -248,7 +248,7 @@ def test_a_remote_that_vanishes_midway(clew: Project, remote: Shared, tmp_path: 
         aside.rename(remote.path)
     arrived = remote.size(remote.arrived())
     assert clew.json("push", remote.url)["bytes"] == remote.size() - arrived
-    whole(clew)
+    verified_executions(clew)
 
 
 def limited(clew: Project, *words: str, blocks: int) -> subprocess.CompletedProcess[str]:
@@ -264,9 +264,9 @@ def limited(clew: Project, *words: str, blocks: int) -> subprocess.CompletedProc
 
 
 def test_a_remote_that_is_full(tmp_path: Path) -> None:
-    with folder(tmp_path) as remote:
-        clew = project(tmp_path / "here", remote)
-        noise(clew, "in", 3_000_000)
+    with directory_remote(tmp_path) as remote:
+        clew = project_with_remote(tmp_path / "here", remote)
+        write_random_file(clew, "in", 3_000_000)
         clew.shell("cat in > /dev/null")
         ran = limited(clew, "push", remote.url, "--json", blocks=4000)
         assert ran.returncode == 1, ran.stderr
@@ -288,8 +288,8 @@ def test_a_remote_that_is_full(tmp_path: Path) -> None:
 def test_a_bucket_that_cannot_be_used(
     tmp_path: Path, change: dict[str, str], status: int, code: str
 ) -> None:
-    with KINDS["s3"](tmp_path) as remote:
-        clew = project(tmp_path / "here", remote, **change)
+    with REMOTES["s3"](tmp_path) as remote:
+        clew = project_with_remote(tmp_path / "here", remote, **change)
         clew.shell("true")
         found, message, hint = clew.error("push", remote.url, status=status)
         assert found == code
@@ -299,15 +299,15 @@ def test_a_bucket_that_cannot_be_used(
 
 
 def test_a_bucket_that_is_not_there(tmp_path: Path) -> None:
-    with KINDS["s3"](tmp_path) as remote:
-        clew = project(tmp_path / "here", remote)
+    with REMOTES["s3"](tmp_path) as remote:
+        clew = project_with_remote(tmp_path / "here", remote)
         clew.shell("true")
         assert clew.error("push", "s3://nowhere/x", status=5)[0] == "not-found"
 
 
 def test_a_place_that_is_no_remote(tmp_path: Path) -> None:
-    with folder(tmp_path) as remote:
-        clew = project(tmp_path / "here", remote)
+    with directory_remote(tmp_path) as remote:
+        clew = project_with_remote(tmp_path / "here", remote)
         clew.shell("true")
         home = tmp_path / "home"
         home.mkdir()
@@ -318,8 +318,8 @@ def test_a_place_that_is_no_remote(tmp_path: Path) -> None:
 
 
 def test_a_record_whose_bytes_are_gone_is_not_pushed(tmp_path: Path) -> None:
-    with folder(tmp_path) as remote:
-        clew = project(tmp_path / "here", remote)
+    with directory_remote(tmp_path) as remote:
+        clew = project_with_remote(tmp_path / "here", remote)
         clew.shell("true")
         store = clew.folder / ".clew" / "store"
         shutil.rmtree(store / "packs")

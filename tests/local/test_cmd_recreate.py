@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.driver import Project
-from tests.local.surviving import await_, kill
+from tests.local.processes import kill, wait_until
 
 
 @pytest.fixture
@@ -199,14 +199,14 @@ def test_what_cannot_be_meant(clew: Project) -> None:
 def test_killed_midway_everything_is_as_before(clew: Project) -> None:
     clew.write("slow.sh", "cat raw.txt raw.txt > s.mid; echo > started; exec tail -f raw.txt\n")
     first = clew.start("exec", "--exclude", "*.mid", "--", "sh", "slow.sh")
-    await_("its start", (clew.folder / "started").exists)
+    wait_until("its start", (clew.folder / "started").exists)
     first.terminate()
     first.communicate()
     remove(clew, "s.mid", "a.mid")
     listed = clew.json("list")
     again = clew.start("recreate", "s.mid")
     spool = clew.folder / ".clew/spool"
-    await_("its sandbox", lambda: any(spool.glob(".*/sandbox/upper/**/started")))
+    wait_until("its sandbox", lambda: any(spool.glob(".*/sandbox/upper/**/started")))
     kill(again)
     clew("exec", "--", "true")
     assert clew.json("list")[:-1] == listed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.surviving import await_
+from tests.local.processes import wait_until
 
 from clew.store import Signature, Store
 
@@ -100,7 +100,7 @@ def test_known_files_are_not_read_again(clew: Project, tmp_path: Path) -> None:
         with Store(clew.folder / ".clew/store") as store:
             return store.recall([Signature.of(path.stat())]) != [None]
 
-    await_("a file old enough to be remembered", remembered)
+    wait_until("a file old enough to be remembered", remembered)
     (clew.folder / "work/b/c.txt").write_text("new\n")
     watch = Project(tmp_path / "watch")
     words = (sys.executable, "-m", "clew", "status", str(clew.folder / "work"))

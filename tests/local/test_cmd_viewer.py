@@ -18,8 +18,8 @@ import httpx2
 import pytest
 from tests import forkserver
 from tests.driver import CLEW, Project
-from tests.local.serving import serving
-from tests.local.upstreams import Table
+from tests.local.server import run_server
+from tests.local.upstream import TargetTable
 
 PREFIX = "/pvcviewer/me/data/"
 
@@ -245,11 +245,11 @@ def test_another_sites_page_changes_nothing(viewer: Viewer, client: httpx2.Clien
 
 def test_behind_the_server_it_is_asked_with_the_token(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    table = Table(tmp_path / "targets.toml")
+    table = TargetTable(tmp_path / "targets.toml")
     (tmp_path / "data").mkdir()
     with (
         viewing(tmp_path / "data") as viewer,
-        serving(project, "--targets", str(table.path)) as server,
+        run_server(project, "--targets", str(table.path)) as server,
         server.apps_client() as client,
         httpx2.Client(base_url=server.apps) as stranger,
     ):

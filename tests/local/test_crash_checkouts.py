@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.surviving import Marked, await_, kill
+from tests.local.processes import TrackedProject, kill, wait_until
 from tests.local.test_cmd_checkout import files, litter
 
 COUNT = 200
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[TrackedProject]:
     """e1 and e2 read 200 files each, half of them the same."""
-    clew = Marked(tmp_path, **graph_in_turn)
+    clew = TrackedProject(tmp_path, **graph_in_turn)
     for number in range(COUNT * 3 // 2):
         clew.write(f"in/{number:03}.txt", f"{number}\n" * 20)
     for start in (0, COUNT // 2):
@@ -26,7 +26,7 @@ def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
     clew.stop()
 
 
-def switched(clew: Marked, chance: random.Random, *, rounds: int) -> None:
+def switched(clew: TrackedProject, chance: random.Random, *, rounds: int) -> None:
     both = {}
     for name in ("e2", "e1"):
         began = time.monotonic()
@@ -48,20 +48,20 @@ def switched(clew: Marked, chance: random.Random, *, rounds: int) -> None:
     assert litter(clew.folder) == []
 
 
-def test_a_switch_is_killed_at_any_moment(clew: Marked) -> None:
+def test_a_switch_is_killed_at_any_moment(clew: TrackedProject) -> None:
     switched(clew, random.Random(1), rounds=5)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(5))
-def test_a_switch_is_killed_at_very_many_moments(clew: Marked, seed: int) -> None:
+def test_a_switch_is_killed_at_very_many_moments(clew: TrackedProject, seed: int) -> None:
     switched(clew, random.Random(seed), rounds=30)
 
 
-def test_a_first_checkout_is_killed(clew: Marked) -> None:
+def test_a_first_checkout_is_killed(clew: TrackedProject) -> None:
     """At the moment its draft is seen: nothing bears the name, and the next removes the rest."""
     process = clew.start("checkout", "e1", "work")
-    await_("the draft", lambda: bool(litter(clew.folder)) or process.poll() is not None)
+    wait_until("the draft", lambda: bool(litter(clew.folder)) or process.poll() is not None)
     kill(process)
     work = clew.folder / "work"
     assert not work.exists() or len(files(work)) == COUNT
@@ -70,7 +70,7 @@ def test_a_first_checkout_is_killed(clew: Marked) -> None:
     assert litter(clew.folder) == []
 
 
-def committed(clew: Marked, chance: random.Random, *, rounds: int) -> None:
+def committed(clew: TrackedProject, chance: random.Random, *, rounds: int) -> None:
     clew("checkout", "e1", "work")
     clew.write("work/in/000.txt", "changed\n")
     began = time.monotonic()
@@ -84,7 +84,7 @@ def committed(clew: Marked, chance: random.Random, *, rounds: int) -> None:
         process = clew.start("commit", "work")
         time.sleep(chance.uniform(0, took))  # as above
         kill(process)
-        clew.await_silence()
+        clew.wait_until_ended()
         clew("exec", "--", "true")  # whoever comes next settles what was left
         new = {i: s for i, s in clew.states().items() if i not in known}
         assert set(new.values()) <= {"done"} and len(new) <= 2
@@ -95,14 +95,14 @@ def committed(clew: Marked, chance: random.Random, *, rounds: int) -> None:
             break
     clew("commit", "work")
     assert clew.json("status", "work")["modified"] == []
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_a_commit_is_killed_at_any_moment(clew: Marked) -> None:
+def test_a_commit_is_killed_at_any_moment(clew: TrackedProject) -> None:
     committed(clew, random.Random(2), rounds=4)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(5))
-def test_a_commit_is_killed_at_very_many_moments(clew: Marked, seed: int) -> None:
+def test_a_commit_is_killed_at_very_many_moments(clew: TrackedProject, seed: int) -> None:
     committed(clew, random.Random(seed), rounds=20)

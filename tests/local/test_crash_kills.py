@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.surviving import (
-    Marked,
-    await_,
-    await_written,
+from tests.local.processes import (
+    TrackedProject,
     children,
-    closed_to_others,
+    is_private,
     kill,
     tracer_of,
+    wait_for_trace,
+    wait_until,
 )
 
 STEPS = 4
@@ -41,15 +41,15 @@ done
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
-    clew = Marked(tmp_path, **graph_in_turn)
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[TrackedProject]:
+    clew = TrackedProject(tmp_path, **graph_in_turn)
     for number in range(1, STEPS + 1):
         clew.write(f"in{number}", f"{number}\nb\na\n")
     yield clew
     clew.stop()
 
 
-def start(clew: Marked) -> subprocess.Popen[str]:
+def start(clew: TrackedProject) -> subprocess.Popen[str]:
     return clew.start("exec", "--", "sh", "-c", WORKFLOW)
 
 
@@ -59,7 +59,7 @@ def await_step(process: subprocess.Popen[str], step: int) -> None:
         assert process.stdout.readline().startswith("step")
 
 
-def finished(clew: Marked) -> dict[str, Any]:
+def finished(clew: TrackedProject) -> dict[str, Any]:
     """Everything that is known of the executions that have ended."""
     with clew.opened() as project:
         return {
@@ -69,10 +69,10 @@ def finished(clew: Marked) -> dict[str, Any]:
         }
 
 
-def check(clew: Marked, before: dict[str, Any]) -> None:
+def check(clew: TrackedProject, before: dict[str, Any]) -> None:
     """After a kill: all is well, and what was finished before it is still the same."""
-    clew.await_silence()
-    assert closed_to_others(clew.folder / ".clew" / "spool")
+    clew.wait_until_ended()
+    assert is_private(clew.folder / ".clew" / "spool")
     number = max((int(found[1:]) for found in clew.states()), default=0)
     clew("exec", "--", "true")
     assert clew.leftovers() == []
@@ -80,18 +80,18 @@ def check(clew: Marked, before: dict[str, Any]) -> None:
     assert states.pop(f"e{number + 1}") == "done"
     assert set(states.values()) <= {"broken", "done", "failed"}
     assert finished(clew).items() >= before.items()
-    clew.is_well()
+    clew.assert_intact()
     assert finished(clew).items() >= before.items()
 
 
 @pytest.mark.parametrize("step", range(STEPS + 1))
-def test_clew_is_killed_after_each_step(clew: Marked, step: int) -> None:
+def test_clew_is_killed_after_each_step(clew: TrackedProject, step: int) -> None:
     clew("exec", "--", "sh", "-c", WORKFLOW)
     before = finished(clew)
     process = start(clew)
     await_step(process, step)
     kill(process)
-    clew.await_silence()
+    clew.wait_until_ended()
     state = clew.states().get("e2")
     assert state in ("broken", "done") if step else state in ("broken", None)
     check(clew, before)
@@ -107,17 +107,17 @@ def test_clew_is_killed_after_each_step(clew: Marked, step: int) -> None:
             assert (clew.folder / f"out{number}").read_text() == expected
 
 
-def test_clew_is_killed_at_any_moment(clew: Marked) -> None:
+def test_clew_is_killed_at_any_moment(clew: TrackedProject) -> None:
     rounds(clew, random.Random(1), count=6)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(10))
-def test_clew_is_killed_at_very_many_moments(clew: Marked, seed: int) -> None:
+def test_clew_is_killed_at_very_many_moments(clew: TrackedProject, seed: int) -> None:
     rounds(clew, random.Random(seed), count=20)
 
 
-def rounds(clew: Marked, chance: random.Random, *, count: int) -> None:
+def rounds(clew: TrackedProject, chance: random.Random, *, count: int) -> None:
     for _ in range(count):
         before = finished(clew)
         process = start(clew)
@@ -126,7 +126,7 @@ def rounds(clew: Marked, chance: random.Random, *, count: int) -> None:
         check(clew, before)
 
 
-def test_clew_is_killed_while_it_folds(clew: Marked) -> None:
+def test_clew_is_killed_while_it_folds(clew: TrackedProject) -> None:
     """The command is over; what is left to do is interrupted."""
     chance = random.Random(2)
     for _ in range(6):
@@ -138,7 +138,7 @@ def test_clew_is_killed_while_it_folds(clew: Marked) -> None:
         check(clew, before)
 
 
-def test_the_tracer_is_killed(clew: Marked) -> None:
+def test_the_tracer_is_killed(clew: TrackedProject) -> None:
     for step in range(STEPS):
         process = start(clew)
         await_step(process, step)
@@ -150,13 +150,13 @@ def test_the_tracer_is_killed(clew: Marked) -> None:
             assert "the tracer was ended by signal 9" in said
             assert "hint: clew show e" in said
             assert clew.leftovers() == []
-        clew.await_silence()
+        clew.wait_until_ended()
     states = clew.states()
     assert "broken" in states.values()
     check(clew, finished(clew))
 
 
-def test_the_tracer_is_killed_at_once(clew: Marked) -> None:
+def test_the_tracer_is_killed_at_once(clew: TrackedProject) -> None:
     """Maybe before the command has begun."""
     process = start(clew)
     subprocess.run(["kill", "-KILL", str(tracer_of(process))], check=True)
@@ -165,13 +165,13 @@ def test_the_tracer_is_killed_at_once(clew: Marked) -> None:
     check(clew, finished(clew))
 
 
-def test_the_command_is_killed(clew: Marked) -> None:
+def test_the_command_is_killed(clew: TrackedProject) -> None:
     process = clew.start("exec", "--", "sh", "-c", "cat in1; echo ready; exec sleep 1000")
     assert process.stdout is not None
     while process.stdout.readline() != "ready\n":
         pass
     (command,) = children(tracer_of(process))
-    await_("sleep", lambda: b"sleep" in Path(f"/proc/{command}/cmdline").read_bytes())
+    wait_until("sleep", lambda: b"sleep" in Path(f"/proc/{command}/cmdline").read_bytes())
     subprocess.run(["kill", "-KILL", str(command)], check=True)
     process.communicate()
     assert process.returncode == 128 + signal.SIGKILL
@@ -181,7 +181,7 @@ def test_the_command_is_killed(clew: Marked) -> None:
     check(clew, finished(clew))
 
 
-def test_what_ignores_every_signal_goes_with_clew(clew: Marked) -> None:
+def test_what_ignores_every_signal_goes_with_clew(clew: TrackedProject) -> None:
     line = "trap '' HUP INT QUIT TERM; setsid sh -c 'echo ready; sleep 1000' & wait"
     process = clew.start("exec", "--", "sh", "-c", line)
     assert process.stdout is not None
@@ -190,7 +190,7 @@ def test_what_ignores_every_signal_goes_with_clew(clew: Marked) -> None:
     check(clew, {})
 
 
-def test_a_signal_to_clew_is_the_command_s(clew: Marked) -> None:
+def test_a_signal_to_clew_is_the_command_s(clew: TrackedProject) -> None:
     line = "trap 'echo caught; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
     process = clew.start("exec", "--", "sh", "-c", line)
     assert process.stdout is not None
@@ -201,14 +201,14 @@ def test_a_signal_to_clew_is_the_command_s(clew: Marked) -> None:
     assert clew.states() == {"e1": "failed"}
 
 
-def test_what_changed_after_the_kill_is_not_taken_for_the_command_s(clew: Marked) -> None:
+def test_what_changed_after_the_kill_is_not_taken_for_the_command_s(clew: TrackedProject) -> None:
     line = "cat in1 > out; cat in2 > other; echo ready; sleep 1000"
     process = clew.start("exec", "--", "sh", "-c", line)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    await_written(clew, b"/sleep")
+    wait_for_trace(clew, b"/sleep")
     kill(process)
-    clew.await_silence()
+    clew.wait_until_ended()
     clew.write("out", "written by hand")
     clew.write("in1", "changed by hand")
     clew("exec", "--", "true")
@@ -221,11 +221,11 @@ def test_what_changed_after_the_kill_is_not_taken_for_the_command_s(clew: Marked
     assert all(gap["why"] for gap in gaps)
 
 
-def test_a_broken_one_can_be_forgotten(clew: Marked) -> None:
+def test_a_broken_one_can_be_forgotten(clew: TrackedProject) -> None:
     process = start(clew)
     await_step(process, 1)
     kill(process)
-    clew.await_silence()
+    clew.wait_until_ended()
     assert clew.states() == {"e1": "broken"}
     clew("rm", "e1", "--yes")
     clew("exec", "--", "true")
@@ -234,22 +234,22 @@ def test_a_broken_one_can_be_forgotten(clew: Marked) -> None:
 
 
 @pytest.mark.parametrize("command", [["gc", "--yes"], ["fsck"]])
-def test_upkeep_settles_what_was_killed(clew: Marked, command: list[str]) -> None:
+def test_upkeep_settles_what_was_killed(clew: TrackedProject, command: list[str]) -> None:
     line = "cat in1 > out; echo ready; sleep 1000"
     process = clew.start("exec", "--", "sh", "-c", line)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    await_written(clew, b"/sleep")
+    wait_for_trace(clew, b"/sleep")
     kill(process)
-    clew.await_silence()
+    clew.wait_until_ended()
     clew(*command)
     assert clew.leftovers() == []
     assert clew.states() == {"e1": "broken"}
     assert clew("cat", "e1:in1").stdout == "1\nb\na\n"
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_no_content_stays_no_content_after_a_kill(clew: Marked) -> None:
+def test_no_content_stays_no_content_after_a_kill(clew: TrackedProject) -> None:
     secret = "pattern-of-the-caller"
     clew.environment |= {"CLEW_REDACT": "MY_OWN", "MY_OWN": secret}
     line = f"cat in1 in2 > out; echo {secret}; sleep 1000"
@@ -257,29 +257,29 @@ def test_no_content_stays_no_content_after_a_kill(clew: Marked) -> None:
     process = clew.start(*words)
     assert process.stdout is not None
     assert process.stdout.readline() == f"{secret}\n"
-    await_written(clew, b"/sleep")
+    wait_for_trace(clew, b"/sleep")
     kill(process)
-    clew.await_silence()
+    clew.wait_until_ended()
     del clew.environment["CLEW_REDACT"], clew.environment["MY_OWN"]
     clew("exec", "--", "true")
     assert clew.error("cat", "e1:in1", status=5)[0] == "no-content"
     assert secret not in str(clew.json("show", "e1", "--detail"))
 
 
-def killed(clew: Marked, line: str) -> None:
+def killed(clew: TrackedProject, line: str) -> None:
     """The recorder of a command is killed after `line` has run."""
     process = clew.start("exec", "--", "sh", "-c", f"{line}; echo ready; sleep 1000")
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    await_written(clew, b"/sleep")
+    wait_for_trace(clew, b"/sleep")
     kill(process)
-    clew.await_silence()
+    clew.wait_until_ended()
 
 
 TWELVE = "for i in 1 2 3 4 5 6; do /bin/cat in1 > out$i; /bin/true; done"
 
 
-def test_list_and_show_tell_what_was_recorded_before_the_kill(clew: Marked) -> None:
+def test_list_and_show_tell_what_was_recorded_before_the_kill(clew: TrackedProject) -> None:
     killed(clew, TWELVE)
     (found,) = clew.json("list")
     assert (found["state"], found["processes"]) == ("broken", 14)  # with sh and sleep
@@ -298,7 +298,7 @@ def test_list_and_show_tell_what_was_recorded_before_the_kill(clew: Marked) -> N
     assert f" list info recovered the killed execution {found['uid']}" in log
 
 
-def test_a_damaged_trace_is_read_as_far_as_it_goes(clew: Marked) -> None:
+def test_a_damaged_trace_is_read_as_far_as_it_goes(clew: TrackedProject) -> None:
     killed(clew, TWELVE)
     (trace,) = (clew.folder / ".clew" / "spool").glob("*/trace")
     with open(trace, "ab") as file:
@@ -309,7 +309,7 @@ def test_a_damaged_trace_is_read_as_far_as_it_goes(clew: Marked) -> None:
     assert "the trace is damaged after" in why
 
 
-def test_a_record_that_cannot_be_read_is_reported(clew: Marked) -> None:
+def test_a_record_that_cannot_be_read_is_reported(clew: TrackedProject) -> None:
     killed(clew, "cat in1 > out")
     (trace,) = (clew.folder / ".clew" / "spool").glob("*/trace")
     trace.unlink()
@@ -325,10 +325,10 @@ def test_a_record_that_cannot_be_read_is_reported(clew: Marked) -> None:
     assert not clew.json("fsck", status=3)["ok"]
     clew("rm", "e1", "--yes")
     assert clew("list").stderr == "no executions recorded yet; start with: clew exec -- COMMAND\n"
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_seals_of_secret_variables_survive_the_kill(clew: Marked) -> None:
+def test_seals_of_secret_variables_survive_the_kill(clew: TrackedProject) -> None:
     """A repeat can tell whether a secret variable has the value it had."""
     line = "API_TOKEN=one-more-secret /bin/true"
     killed(clew, line)

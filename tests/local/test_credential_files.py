@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.twins import Twins, twins
+from tests.local.local_and_remote import LocalAndRemote, start_local_and_remote
 
 from clew.store import Store
 
@@ -186,28 +186,28 @@ def test_a_record_whose_project_had_other_credential_files(clew: Project, tmp_pa
 
 
 def test_a_server_gets_the_files_that_the_user_names(tmp_path: Path) -> None:
-    with twins(tmp_path) as both:
+    with start_local_and_remote(tmp_path) as both:
         _repeat_there(both)
 
 
-def _repeat_there(both: Twins) -> None:
+def _repeat_there(both: LocalAndRemote) -> None:
     both.write(".env", f"API={SECRET}\n")
-    ran = both.asked("exec", "--name", "env", "--", "sh", "-c", "cat .env; wc -c < .env")
+    ran = both.run_remote("exec", "--name", "env", "--", "sh", "-c", "cat .env; wc -c < .env")
     assert ran.returncode == 0
-    without = both.json("repeat", "env")["error"]
-    path = both.far / ".env"
+    without = both.remote_json("repeat", "env")["error"]
+    path = both.remote_folder / ".env"
     assert (without["code"], without["secrets"]) == ("secrets-needed", [str(path)])
-    (both.far / "kubeconfig").write_text(SECRET)
-    ran = both.asked("repeat", "env", "--set", "2=kubeconfig", "--secret", str(path))
+    (both.remote_folder / "kubeconfig").write_text(SECRET)
+    ran = both.run_remote("repeat", "env", "--set", "2=kubeconfig", "--secret", str(path))
     assert b"kubeconfig is a credential file and is not imported" in ran.stderr
-    given = both.far / "given"
+    given = both.remote_folder / "given"
     given.write_bytes(b"API=" + OTHER.encode() + b"\n\xff\n")  # also bytes that are no text
-    ran = both.asked("repeat", "env", "--secret", f"{path}={given}")
+    ran = both.run_remote("repeat", "env", "--secret", f"{path}={given}")
     assert ran.returncode == 3
     assert ran.stdout.splitlines()[-1] == str(len(given.read_bytes())).encode()
     assert OTHER.encode() not in ran.stdout
     assert OTHER not in both.server.log.read_text()
     found = subprocess.run(
-        ["grep", "-rl", "-e", OTHER, "-e", SECRET, both.there / ".clew"], capture_output=True
+        ["grep", "-rl", "-e", OTHER, "-e", SECRET, both.served / ".clew"], capture_output=True
     )
     assert found.stdout == b""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.sharing import Shared, folder, project, whole
+from tests.local.remotes import Remote, directory_remote, project_with_remote, verified_executions
 from tests.unit.prov.story import digest
 
 from clew.api.local.project import LocalProject
@@ -40,29 +40,29 @@ class Forger(LocalEndpoint):
         return to_batch(self._forge(from_batch(super().events(uid))))
 
 
-def push_forged(attacker: Project, remote: Shared, execution: str, forge: Forge) -> None:
+def push_forged(attacker: Project, remote: Remote, execution: str, forge: Forge) -> None:
     with attacker.opened() as opened:
         push(Forger(opened, forge), remote.url, [execution], None)
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Shared:
-    with folder(tmp_path) as made:
+def remote(tmp_path: Path) -> Remote:
+    with directory_remote(tmp_path) as made:
         return made
 
 
 @pytest.fixture
-def victim(tmp_path: Path, remote: Shared) -> Project:
-    clew = project(tmp_path / "victim", remote)
+def victim(tmp_path: Path, remote: Remote) -> Project:
+    clew = project_with_remote(tmp_path / "victim", remote)
     clew.shell("echo good > out.txt", "--name", "mine")
     clew("push", remote.url)
     return clew
 
 
 @pytest.fixture
-def attacker(tmp_path: Path, remote: Shared, victim: Project) -> Project:
+def attacker(tmp_path: Path, remote: Remote, victim: Project) -> Project:
     """Someone who can read what the victim pushed, and write there."""
-    clew = project(tmp_path / "attacker", remote)
+    clew = project_with_remote(tmp_path / "attacker", remote)
     clew("pull", remote.url)
     clew.shell("echo evil")
     return clew
@@ -84,10 +84,10 @@ def forged_facts(attacker: Project) -> list[AnyEvent]:
 
 
 def test_a_pulled_record_does_not_change_another_execution(
-    victim: Project, attacker: Project, remote: Shared
+    victim: Project, attacker: Project, remote: Remote
 ) -> None:
     facts = forged_facts(attacker)
-    mine = whole(victim)
+    mine = verified_executions(victim)
     for fact in facts:
 
         def forge(own: list[AnyEvent], fact: AnyEvent = fact) -> list[AnyEvent]:
@@ -98,7 +98,7 @@ def test_a_pulled_record_does_not_change_another_execution(
         push_forged(attacker, remote, "e2", forge)
         with victim.opened() as opened, pytest.raises(Rejected, match="does not belong to"):
             opened.pull(remote.url)
-        assert whole(victim) == mine
+        assert verified_executions(victim) == mine
         for document in (remote.path / "executions").iterdir():
             if not document.name.startswith(next(iter(mine[0]))):
                 document.unlink()
@@ -106,23 +106,23 @@ def test_a_pulled_record_does_not_change_another_execution(
 
 
 def test_a_second_record_of_an_execution_does_not_change_it(
-    tmp_path: Path, victim: Project, attacker: Project, remote: Shared
+    tmp_path: Path, victim: Project, attacker: Project, remote: Remote
 ) -> None:
     """In the name of the execution itself: here, and where neither record is known yet."""
     facts = forged_facts(attacker)
     push_forged(attacker, remote, "e1", lambda own: [*own, *facts])
-    mine = whole(victim)
-    third = project(tmp_path / "third", remote)
+    mine = verified_executions(victim)
+    third = project_with_remote(tmp_path / "third", remote)
     for clew in (victim, third):
         with clew.opened() as opened, pytest.raises(Rejected):
             opened.pull(remote.url, ["mine"])
-    assert whole(victim) == mine
+    assert verified_executions(victim) == mine
     assert third.json("list") == []
 
 
-def test_a_pulled_record_does_not_poison_what_is_reused(tmp_path: Path, remote: Shared) -> None:
+def test_a_pulled_record_does_not_poison_what_is_reused(tmp_path: Path, remote: Remote) -> None:
     """It claims that the victim's own command, on the victim's own input, makes other bytes."""
-    victim = project(tmp_path / "victim", remote)
+    victim = project_with_remote(tmp_path / "victim", remote)
     victim.write("raw", "one\n")
     victim.shell("sort raw > out")
     victim("checkout", "e1", "work")
@@ -130,7 +130,7 @@ def test_a_pulled_record_does_not_poison_what_is_reused(tmp_path: Path, remote: 
     victim("commit", "work")
     victim("push", remote.url)
 
-    attacker = project(tmp_path / "attacker", remote)
+    attacker = project_with_remote(tmp_path / "attacker", remote)
     attacker("pull", remote.url)
     attacker.shell("printf evil > x")
     with attacker.opened() as opened:
@@ -157,11 +157,11 @@ def test_a_pulled_record_does_not_poison_what_is_reused(tmp_path: Path, remote: 
 
 
 def test_a_pulled_record_brings_no_project_and_no_repository(
-    tmp_path: Path, remote: Shared
+    tmp_path: Path, remote: Remote
 ) -> None:
     """Files that are laid out could be a `.clew` whose records count as made here, or a `.git`
     whose settings make the next `git status` run a program."""
-    attacker = project(tmp_path / "attacker", remote)
+    attacker = project_with_remote(tmp_path / "attacker", remote)
     inner = Project(attacker.folder / "sub")  # a project in sub/project
     inner.shell("echo $AWS_SECRET_ACCESS_KEY")
     attacker.write("sub/.git/config", "[core]\n\tfsmonitor = ./evil\n")
@@ -170,7 +170,7 @@ def test_a_pulled_record_brings_no_project_and_no_repository(
     attacker.shell(f"cat {given} > all; mkdir -p left/.clew left/.git; cp {given} left/.clew")
     attacker("push", remote.url)
 
-    victim = project(tmp_path / "victim", remote)
+    victim = project_with_remote(tmp_path / "victim", remote)
     victim("pull", remote.url)
     victim("checkout", "e1", "work")
     victim("repeat", "e1", "--keep", "kept")

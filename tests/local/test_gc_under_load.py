@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.surviving import Marked
+from tests.local.processes import TrackedProject
 
 ROUNDS = 2
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Iterator[Marked]:
-    clew = Marked(tmp_path)
+def clew(tmp_path: Path) -> Iterator[TrackedProject]:
+    clew = TrackedProject(tmp_path)
     yield clew
     clew.stop()
 
@@ -52,13 +52,13 @@ class Load:
             raise self._failures[0]
 
 
-def record(clew: Marked, name: str) -> str:
+def record(clew: TrackedProject, name: str) -> str:
     """An execution that leaves noise, which is not stored anywhere else."""
     return str(clew.shell(f"head -c 500000 /dev/urandom > {name}")["id"])
 
 
-def test_every_execution_keeps_its_content(tmp_path: Path, clew: Marked) -> None:
-    other = Marked(tmp_path / "other")
+def test_every_execution_keeps_its_content(tmp_path: Path, clew: TrackedProject) -> None:
+    other = TrackedProject(tmp_path / "other")
     pulled = [other.shell(f"head -c 500000 /dev/urandom > pulled{n}")["uid"] for n in range(ROUNDS)]
     here, there = str(tmp_path / "pulls"), str(tmp_path / "pushes")
     other("push", here)
@@ -106,14 +106,14 @@ def test_every_execution_keeps_its_content(tmp_path: Path, clew: Marked) -> None
     is_whole(clew, kept)
     with clew.opened() as project:
         project.push(there)
-    clew.is_well()
+    clew.assert_intact()
     assert clew.leftovers() == []
-    fresh = Marked(tmp_path / "fresh")
+    fresh = TrackedProject(tmp_path / "fresh")
     fresh("pull", there)
     is_whole(fresh, {uid: path for uid, path in kept.items() if uid in pulled})
 
 
-def is_whole(clew: Marked, kept: dict[str, Path]) -> None:
+def is_whole(clew: TrackedProject, kept: dict[str, Path]) -> None:
     with clew.opened() as project:
         assert project.fsck().problems == ()
         assert {found.state for found in project.executions()} == {"done"}

@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.local.surviving import Marked
+from tests.local.processes import TrackedProject
 
 from clew.api.local.repeat import run_plan, store_file
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
@@ -155,7 +155,7 @@ def outcome(record: ExecutionRecord) -> dict[str, Any]:
 def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any], int]:
     """How the edited pipeline comes out incrementally and in full; how much was reused."""
     with tempfile.TemporaryDirectory() as folder:
-        clew = Marked(Path(folder))
+        clew = TrackedProject(Path(folder))
         for name, text in pipeline.files().items():
             clew.write(name, text)
         clew("exec", "--", "sh", "run.sh")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.local.metering import COUNTERS, Istio, counting, prometheus
-from tests.local.surviving import await_
+from tests.local.istio_metrics import COUNTERS, IstioMetrics, prometheus, serve_metrics
+from tests.local.processes import wait_until
 from tests.unit.kube.sample_resources import pod, tensorboard, viewer
 
 from clew.kube.controller.options import Culling
@@ -25,13 +25,13 @@ LATE = timedelta(seconds=3)
 
 
 @pytest.fixture(scope="module")
-def istio() -> Iterator[Istio]:
-    with counting() as made:
+def istio() -> Iterator[IstioMetrics]:
+    with serve_metrics() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def metrics(istio: Istio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def metrics(istio: IstioMetrics, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One for all tests: each has resources of its own."""
     with prometheus(istio, tmp_path_factory.mktemp("prometheus")) as address:
         yield address
@@ -76,19 +76,19 @@ class Culler:
         return self.saw(resource) not in (None, Activity())
 
     def until_idle(self, resource: Json) -> None:
-        await_("it is used", lambda: self.used(resource))
-        await_("it is idle", lambda: not self.used(resource))
+        wait_until("it is used", lambda: self.used(resource))
+        wait_until("it is idle", lambda: not self.used(resource))
 
 
 def test_a_counter_that_moves_is_use_now_and_one_that_rests_is_none(
-    istio: Istio, metrics: str, board: Json
+    istio: IstioMetrics, metrics: str, board: Json
 ) -> None:
     culler = Culler(metrics)
     istio.count("me", name_of(board), 5)
     culler.until_idle(board)
     istio.count("me", name_of(board), 6)
     before = datetime.now(UTC)
-    await_("it is used again", lambda: culler.used(board))
+    wait_until("it is used again", lambda: culler.used(board))
     found = culler.saw(board)
     assert found is not None
     assert found.last is not None
@@ -99,24 +99,26 @@ def test_a_counter_that_moves_is_use_now_and_one_that_rests_is_none(
 def test_who_has_no_metrics_of_istio_knows_of_no_use_and_of_no_rest(
     tmp_path: Path, board: Json
 ) -> None:
-    with counting() as nobody, prometheus(nobody, tmp_path) as address:
+    with serve_metrics() as nobody, prometheus(nobody, tmp_path) as address:
         culler = Culler(address)
         culler.look()
         assert culler.saw(board) is None
 
 
-def test_only_the_own_service_counts(istio: Istio, metrics: str, board: Json, files: Json) -> None:
+def test_only_the_own_service_counts(
+    istio: IstioMetrics, metrics: str, board: Json, files: Json
+) -> None:
     """By its namespace and its name, which for a viewer is that of its Service."""
     culler = Culler(metrics)
     others = [("me", f"pvcviewer-{name_of(board)}"), ("another", name_of(board))]
     for namespace, name in (*others, ("me", name_of(files)), ("me", "other")):
         istio.count(namespace, name, 7)
     used = viewer(name=name_of(board))
-    await_("another viewer is used", lambda: culler.used(used))
+    wait_until("another viewer is used", lambda: culler.used(used))
     assert culler.saw(board) == Activity()
     assert culler.saw(files) == Activity()
     istio.count("me", f"pvcviewer-{name_of(files)}", 1)
-    await_("the viewer is used", lambda: culler.used(files))
+    wait_until("the viewer is used", lambda: culler.used(files))
 
 
 @pytest.mark.parametrize(
@@ -127,28 +129,28 @@ def test_only_the_own_service_counts(istio: Istio, metrics: str, board: Json, fi
     ],
 )
 def test_asking_a_server_is_no_use(
-    istio: Istio, metrics: str, own: dict[str, str], board: Json, files: Json
+    istio: IstioMetrics, metrics: str, own: dict[str, str], board: Json, files: Json
 ) -> None:
     culler = Culler(metrics)
     istio.count("me", name_of(board), 7, **own)
     istio.count("me", f"pvcviewer-{name_of(files)}", 7)
-    await_("others are used", lambda: culler.used(files))
+    wait_until("others are used", lambda: culler.used(files))
     assert culler.saw(board) == Activity()
 
 
 def test_connections_that_are_no_requests_count_by_their_bytes(
-    istio: Istio, metrics: str, board: Json
+    istio: IstioMetrics, metrics: str, board: Json
 ) -> None:
     culler = Culler(metrics)
     istio.count("me", name_of(board), 5)
     istio.count("me", name_of(board), 100, COUNTERS[1])
     culler.until_idle(board)
     istio.count("me", name_of(board), 200, COUNTERS[1])
-    await_("it is used", lambda: culler.used(board))
+    wait_until("it is used", lambda: culler.used(board))
 
 
 def test_a_proxy_that_began_anew_is_no_use_until_it_counts(
-    istio: Istio, metrics: str, board: Json, files: Json
+    istio: IstioMetrics, metrics: str, board: Json, files: Json
 ) -> None:
     culler = Culler(metrics)
     istio.count("me", name_of(board), 100)
@@ -156,14 +158,14 @@ def test_a_proxy_that_began_anew_is_no_use_until_it_counts(
     culler.until_idle(board)
     istio.count("me", name_of(board), 0)
     istio.count("me", f"pvcviewer-{name_of(files)}", 2)
-    await_("the viewer is used", lambda: culler.used(files))
+    wait_until("the viewer is used", lambda: culler.used(files))
     assert culler.saw(board) == Activity()
     istio.count("me", name_of(board), 3)
-    await_("it is used", lambda: culler.used(board))
+    wait_until("it is used", lambda: culler.used(board))
 
 
 def test_samples_that_could_not_be_taken_are_no_use(
-    istio: Istio, metrics: str, board: Json, files: Json
+    istio: IstioMetrics, metrics: str, board: Json, files: Json
 ) -> None:
     culler = Culler(metrics)
     istio.count("me", name_of(board), 5)
@@ -175,22 +177,22 @@ def test_samples_that_could_not_be_taken_are_no_use(
         answer = httpx2.get(f"{metrics}/api/v1/query", params=asked).json()
         return not answer["data"]["result"]
 
-    await_("the counter is gone", missing)
+    wait_until("the counter is gone", missing)
     istio.count("me", f"pvcviewer-{name_of(files)}", 1)
     istio.samples = True
-    await_("the viewer is used", lambda: culler.used(files))
+    wait_until("the viewer is used", lambda: culler.used(files))
     while culler.used(files):
         assert culler.saw(board) == Activity()
 
 
 def test_all_that_passed_since_it_was_asked_last_counts(
-    istio: Istio, metrics: str, board: Json
+    istio: IstioMetrics, metrics: str, board: Json
 ) -> None:
     """However long ago that was; and at first, within the time that it may be idle."""
     seldom, often, new = Culler(metrics), Culler(metrics), Culler(metrics, timedelta(hours=1))
     istio.count("me", name_of(board), 5)
     seldom.until_idle(board)
-    await_("all others know it", lambda: not often.used(board))
+    wait_until("all others know it", lambda: not often.used(board))
     istio.count("me", name_of(board), 6)
     often.until_idle(board)
     assert seldom.used(board)
@@ -198,7 +200,7 @@ def test_all_that_passed_since_it_was_asked_last_counts(
     assert new.used(board)
 
 
-def test_what_nobody_can_say_is_unknown(istio: Istio, tmp_path: Path, board: Json) -> None:
+def test_what_nobody_can_say_is_unknown(istio: IstioMetrics, tmp_path: Path, board: Json) -> None:
     with prometheus(istio, tmp_path) as address:
         culler = Culler(address)
         assert not culler.used(board)
@@ -206,18 +208,18 @@ def test_what_nobody_can_say_is_unknown(istio: Istio, tmp_path: Path, board: Jso
     assert culler.saw(board) is None
 
 
-def test_use_never_moves_backwards(istio: Istio, metrics: str, board: Json) -> None:
+def test_use_never_moves_backwards(istio: IstioMetrics, metrics: str, board: Json) -> None:
     """What was noted stays when the counter rests, begins anew, or is gone."""
     culler = Culler(metrics)
     culling = Culling(idle=timedelta(days=1))
     istio.count("me", name_of(board), 5)
-    await_("it is used", lambda: culler.used(board))
+    wait_until("it is used", lambda: culler.used(board))
     first = decide(board, pod(name_of(board)), culler.saw(board), datetime.now(UTC), culling)
     noted = first.annotations
     assert OTHER_LAST_ACTIVITY in noted
     resource = {**board, "metadata": {**board["metadata"], "annotations": noted}}
     istio.count("me", name_of(board), 0)
-    await_("it is idle", lambda: not culler.used(resource))
+    wait_until("it is idle", lambda: not culler.used(resource))
     for found in (culler.saw(resource), None):
         verdict = decide(resource, pod(name_of(board)), found, datetime.now(UTC), culling)
         assert not verdict.cull

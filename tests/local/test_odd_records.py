@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.driver import Project
-from tests.local.serving import serving
+from tests.local.server import run_server
 from tests.local.test_cmd_pipeline import run as run_pipeline
 from tests.local.test_pipeline_reuse import reused
 from tests.unit.prov.story import Story
@@ -261,7 +261,7 @@ def test_every_answer_of_the_server_takes_them(tmp_path: Path) -> None:
     clew = Project(tmp_path)
     clew.shell("echo good > f")
     imported = import_all(clew)
-    with serving(clew) as server, server.client() as client:
+    with run_server(clew) as server, server.client() as client:
         addresses = ["executions", "search?q=red", "versions?path=/w/x"]
         for one in imported:
             addresses += [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project, Recording
-from tests.local.surviving import as_root, mounted
+from tests.local.processes import as_root, mounted
 
 from clew.packages import debian
 from clew.prov.locators import path_of

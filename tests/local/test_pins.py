@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.local.programs.compiling import compiled, go_program
-from tests.local.tracing import PINNED, traced
+from tests.local.tracer import PINNED, run_traced
 
 PYTHON = {
     "random": "import random; print(random.random(), random.sample(range(10**6), 3))",
@@ -42,10 +42,10 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_a_program_is_told_the_same_again(tmp_path: Path, command: list[str]) -> None:
-    told = traced(tmp_path, command, PINNED)
+    told = run_traced(tmp_path, command, PINNED)
     assert told
-    assert traced(tmp_path, command, PINNED) == told
-    assert traced(tmp_path, command) != told
+    assert run_traced(tmp_path, command, PINNED) == told
+    assert run_traced(tmp_path, command) != told
 
 
 FLAGS = [
@@ -60,8 +60,8 @@ FLAGS = [
 @pytest.mark.parametrize("flags", FLAGS, ids=str)
 def test_every_way_to_ask(tmp_path: Path, built: Path, flags: tuple[str, ...]) -> None:
     program = compiled("pinned", built, *flags)
-    told = traced(tmp_path, [program], PINNED)
-    assert traced(tmp_path, [program], PINNED) == told
+    told = run_traced(tmp_path, [program], PINNED)
+    assert run_traced(tmp_path, [program], PINNED) == told
     said = dict(line.split(" ", 1) for line in told.splitlines())
     assert said["realtime"] == "1000000000 250001000"
     assert said["coarse"] == "1000000000 250002000"
@@ -72,9 +72,9 @@ def test_every_way_to_ask(tmp_path: Path, built: Path, flags: tuple[str, ...]) -
     assert said["waited"] == "1 error 110"
     drawn = {line for line in told.splitlines() if line.split()[0] in _DRAWN}
     assert len(drawn) == 11
-    assert not drawn & set(traced(tmp_path, [program]).splitlines())
+    assert not drawn & set(run_traced(tmp_path, [program]).splitlines())
     assert not drawn & set(
-        traced(tmp_path, [program], replace(PINNED, random="0" * 32)).split("\n")
+        run_traced(tmp_path, [program], replace(PINNED, random="0" * 32)).split("\n")
     )
 
 
@@ -83,25 +83,25 @@ _DRAWN = {"getrandom", "at-random", "read", "readv", "pread", "thread"}
 
 def test_a_go_program(tmp_path: Path, built: Path) -> None:
     program = go_program("pinned", built)
-    told = traced(tmp_path, [program], PINNED)
-    assert traced(tmp_path, [program], PINNED) == told
+    told = run_traced(tmp_path, [program], PINNED)
+    assert run_traced(tmp_path, [program], PINNED) == told
     assert told.split()[1].startswith("1000000000")
 
 
 def test_either_alone(tmp_path: Path) -> None:
     line = ["sh", "-c", "date +%s.%N; shuf -i 1-1000000000 -n 1"]
-    when, drawn = traced(tmp_path, line, PINNED).splitlines()
-    clock = traced(tmp_path, line, replace(PINNED, random=None)).splitlines()
-    chance = traced(tmp_path, line, replace(PINNED, clock=None)).splitlines()
+    when, drawn = run_traced(tmp_path, line, PINNED).splitlines()
+    clock = run_traced(tmp_path, line, replace(PINNED, random=None)).splitlines()
+    chance = run_traced(tmp_path, line, replace(PINNED, clock=None)).splitlines()
     assert clock[0] == when and clock[1] != drawn
     assert chance[1] == drawn and chance[0] != when
 
 
 def test_who_races_draws_its_own_numbers(tmp_path: Path) -> None:
     line = "for n in 1 2 3 4 5 6; do (shuf -i 1-1000000000 -n 1 > $n) & done; wait; cat 1 2 3 4 5 6"
-    told = traced(tmp_path, ["sh", "-c", line], PINNED)
+    told = run_traced(tmp_path, ["sh", "-c", line], PINNED)
     assert len(set(told.splitlines())) == 6
-    assert traced(tmp_path, ["sh", "-c", line], PINNED) == told
+    assert run_traced(tmp_path, ["sh", "-c", line], PINNED) == told
 
 
 def test_a_thread_reads_what_another_opened(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ os.close(device)
 print(told, os.urandom(8).hex())
 """
     command = [sys.executable, "-c", code]
-    assert traced(tmp_path, command, PINNED) == traced(tmp_path, command, PINNED)
+    assert run_traced(tmp_path, command, PINNED) == run_traced(tmp_path, command, PINNED)
 
 
 WAITS = {
@@ -144,7 +144,7 @@ while time.time() < began + {far}:
     before, n = time.time(), n + 1
 print(n, time.time())
 """
-    told = traced(tmp_path, [sys.executable, "-c", code], PINNED)
+    told = run_traced(tmp_path, [sys.executable, "-c", code], PINNED)
     rounds, now = told.split()
     assert how == "nothing" or rounds in ("5", "4")  # what asking takes may save one
     assert 10**9 + 0.25 + far <= float(now) < 10**9 + 1.5
@@ -152,7 +152,7 @@ print(n, time.time())
 
 def test_a_shell_that_waits_for_a_time(tmp_path: Path) -> None:
     line = "end=$(($(date +%s) + 1)); while [ $(date +%s) -lt $end ]; do sleep 0.2; done; date +%s"
-    assert traced(tmp_path, ["sh", "-c", line], PINNED) == "1000000001\n"
+    assert run_traced(tmp_path, ["sh", "-c", line], PINNED) == "1000000001\n"
 
 
 @pytest.mark.parametrize("pinned", [False, True])
@@ -175,5 +175,5 @@ for _ in range(1000):
     call(228, 1, room)      # clock_gettime of another clock
 print(woken() - before)
 """
-    woken = int(traced(tmp_path, [sys.executable, "-c", code], *([PINNED] if pinned else [])))
+    woken = int(run_traced(tmp_path, [sys.executable, "-c", code], *([PINNED] if pinned else [])))
     assert woken > 1000 if pinned else woken < 200

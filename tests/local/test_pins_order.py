@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.local.tracing import traced
+from tests.local.tracer import run_traced
 
 from clew.run.launch.pins import Pins
 
@@ -24,7 +24,7 @@ RACES = {
 
 @pytest.mark.parametrize("line", RACES.values(), ids=RACES)
 def test_who_was_started_first_is_first(tmp_path: Path, line: str) -> None:
-    traced(tmp_path, ["bash", "-c", line], SERIAL)
+    run_traced(tmp_path, ["bash", "-c", line], SERIAL)
     written = (tmp_path / "out").read_text().split()
     assert written == sorted(written)
     assert len(written) > 1
@@ -36,7 +36,7 @@ import subprocess
 started = [subprocess.Popen(["sh", "-c", f"sleep 0.{3 - n}; echo {n}"]) for n in range(3)]
 print([process.wait() for process in started])
 """
-    assert traced(tmp_path, [sys.executable, "-c", code], SERIAL) == "0\n1\n2\n[0, 0, 0]\n"
+    assert run_traced(tmp_path, [sys.executable, "-c", code], SERIAL) == "0\n1\n2\n[0, 0, 0]\n"
 
 
 TOGETHER = {
@@ -62,7 +62,7 @@ SAID = ["200000\n", "y\n", "b'x'\n", "[1, 2, 3]\n", "through\n", "on\n"]
     ("command", "said"), list(zip(TOGETHER.values(), SAID, strict=True)), ids=TOGETHER
 )
 def test_who_needs_another_goes_on(tmp_path: Path, command: list[str], said: str) -> None:
-    assert traced(tmp_path, command, SERIAL) == said
+    assert run_traced(tmp_path, command, SERIAL) == said
 
 
 def test_a_server_and_its_clients(tmp_path: Path) -> None:
@@ -87,4 +87,4 @@ client.recv(1)
     (tmp_path / "ask.py").write_text(ask)
     python = f"'{sys.executable}'"
     line = f"{python} serve.py & for n in 1 2 3; do {python} ask.py $n & done; wait"
-    assert traced(tmp_path, ["sh", "-c", line], SERIAL) == "1\n2\n3\n"
+    assert run_traced(tmp_path, ["sh", "-c", line], SERIAL) == "1\n2\n3\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.driver import CLEW, Project
-from tests.local.surviving import await_
+from tests.local.processes import wait_until
 from tests.local.test_cmd_pipeline import answer, run, states, tasks
 
 PIPELINE = """
@@ -60,9 +60,9 @@ def begin(project: Project, words: list[str], gate: Path) -> subprocess.Popen[by
         start_new_session=True,
     )
     pid = Path(f"{gate}.pid")
-    await_("the second task", lambda: pid.exists() and pid.read_text() != "")
+    wait_until("the second task", lambda: pid.exists() and pid.read_text() != "")
     wanted = {"first": "succeeded", "second": "running", "third": "pending"}
-    await_("the record of the first", lambda: _states(project) == wanted)
+    wait_until("the record of the first", lambda: _states(project) == wanted)
     return process
 
 
@@ -211,7 +211,7 @@ def test_a_run_of_very_many_short_tasks_is_canceled(project: Project) -> None:
         stderr=subprocess.DEVNULL,
     ) as process:
         place = project / "pipeline-runs" / "r1" / "for-loop-1"
-        await_("some tasks", lambda: place.exists() and len(list(place.iterdir())) > 5)
+        wait_until("some tasks", lambda: place.exists() and len(list(place.iterdir())) > 5)
         document = answer(project, "pipeline", "cancel", "r1")
         assert process.wait(timeout=60) == 130
     assert document["state"] == "canceled"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from tests.driver import CLEW, Project
+from tests.local.processes import as_root, mounted
 from tests.local.programs.compiling import HERE, run_script
-from tests.local.surviving import as_root, mounted
 from tests.local.test_cmd_pipeline import answer, run, states, tasks
 
 

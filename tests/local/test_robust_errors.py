@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.surviving import Marked
+from tests.local.processes import TrackedProject
 
 NOISE = "".join(random.Random(5).choices("0123456789abcdefghijklmnop", k=400_000))
 
 
-def recorded(folder: Path, graph: dict[str, str]) -> Marked:
-    clew = Marked(folder, **graph)
+def recorded(folder: Path, graph: dict[str, str]) -> TrackedProject:
+    clew = TrackedProject(folder, **graph)
     clew.write("data", NOISE)
     clew.write("small", "small\n")
     clew("exec", "--", "sh", "-c", "cat data small > out")
@@ -22,7 +22,7 @@ def recorded(folder: Path, graph: dict[str, str]) -> Marked:
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[TrackedProject]:
     clew = recorded(tmp_path, graph_in_turn)
     yield clew
     clew.stop()
@@ -31,7 +31,7 @@ def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
 @pytest.fixture(scope="module")
 def unchanged(
     tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]
-) -> Iterator[Marked]:
+) -> Iterator[TrackedProject]:
     """For tests that only ask, and what they ask is refused."""
     clew = recorded(tmp_path_factory.mktemp("unchanged"), graph_in_turn)
     yield clew
@@ -56,7 +56,7 @@ def unchanged(
         ["export", "e99", "-o", "file"],
     ],
 )
-def test_what_nobody_knows(unchanged: Marked, words: list[str]) -> None:
+def test_what_nobody_knows(unchanged: TrackedProject, words: list[str]) -> None:
     code, message, hint = unchanged.error(*words, status=5)
     assert code in ("not-found", "no-content")
     assert message
@@ -64,7 +64,7 @@ def test_what_nobody_knows(unchanged: Marked, words: list[str]) -> None:
     assert "\n" not in message
 
 
-def test_no_project(tmp_path: Path, clew: Marked) -> None:
+def test_no_project(tmp_path: Path, clew: TrackedProject) -> None:
     nowhere = Path("/") if not (Path("/") / ".clew").exists() else tmp_path
     for words in (["list"], ["show", "e1"], ["gc", "--yes"], ["fsck"], ["rm", "e1", "--yes"]):
         code, _, hint = clew.error(*words, status=5, cwd=nowhere)
@@ -84,7 +84,7 @@ def test_no_project(tmp_path: Path, clew: Marked) -> None:
         ("./lost-interpreter", 127, "no-such-command"),
     ],
 )
-def test_what_cannot_be_run(unchanged: Marked, word: str, status: int, code: str) -> None:
+def test_what_cannot_be_run(unchanged: TrackedProject, word: str, status: int, code: str) -> None:
     (unchanged.folder / "folder").mkdir(exist_ok=True)
     unchanged.write("lost-interpreter", "#!/not/there\n").chmod(0o755)
     ran = unchanged("exec", "--json", "--", word, status=status)
@@ -96,7 +96,7 @@ def test_what_cannot_be_run(unchanged: Marked, word: str, status: int, code: str
     assert unchanged.leftovers() == []
 
 
-def test_the_command_s_own_126_and_127_are_its_own(clew: Marked) -> None:
+def test_the_command_s_own_126_and_127_are_its_own(clew: TrackedProject) -> None:
     for status in (125, 126, 127):
         ran = clew("exec", "--", "sh", "-c", f"exit {status}", status=status)
         assert f"failed with status {status}" in ran.stderr
@@ -109,12 +109,12 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
-def packs(clew: Marked) -> list[Path]:
+def packs(clew: TrackedProject) -> list[Path]:
     found = (clew.folder / ".clew" / "store" / "packs").glob("*.pack")
     return sorted(found, key=lambda path: path.stat().st_size)
 
 
-def test_a_byte_of_a_pack_is_flipped(clew: Marked) -> None:
+def test_a_byte_of_a_pack_is_flipped(clew: TrackedProject) -> None:
     """Wherever it is: fsck names it, and nobody is ever given wrong bytes."""
     largest = packs(clew)[-1]
     good = largest.read_bytes()
@@ -142,7 +142,7 @@ def test_a_byte_of_a_pack_is_flipped(clew: Marked) -> None:
     assert clew("cat", "e1:data").stdout == NOISE
 
 
-def test_a_pack_is_cut_or_gone(clew: Marked) -> None:
+def test_a_pack_is_cut_or_gone(clew: TrackedProject) -> None:
     largest = packs(clew)[-1]
     good = largest.read_bytes()
     largest.chmod(0o600)
@@ -159,7 +159,7 @@ def test_a_pack_is_cut_or_gone(clew: Marked) -> None:
     assert "done" in ran.stderr
 
 
-def test_a_damaged_index_is_made_anew_or_named(clew: Marked) -> None:
+def test_a_damaged_index_is_made_anew_or_named(clew: TrackedProject) -> None:
     index = clew.folder / ".clew" / "store" / "index.db"
     for beside in index.parent.glob("index.db-*"):
         beside.unlink()
@@ -174,7 +174,7 @@ def test_a_damaged_index_is_made_anew_or_named(clew: Marked) -> None:
     assert out == NOISE or said.startswith("error: ")
 
 
-def test_there_and_back_makes_no_circle(clew: Marked) -> None:
+def test_there_and_back_makes_no_circle(clew: TrackedProject) -> None:
     """A file that goes from A to B to A has three versions, each made of the one before."""
     clew.write("state", "A")
     for content in ("B", "A", "B", "A"):

@@ -18,12 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.surviving import Marked, as_root, begin, end, mounted, refused
+from tests.local.processes import (
+    TrackedProject,
+    as_root,
+    assert_recording_refused,
+    finish_paused,
+    mounted,
+    start_paused,
+)
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Iterator[Marked]:
-    clew = Marked(tmp_path)
+def clew(tmp_path: Path) -> Iterator[TrackedProject]:
+    clew = TrackedProject(tmp_path)
     clew.write("data", "some data\n")
     yield clew
     clew.stop()
@@ -37,7 +44,7 @@ def test_a_disk_that_is_full_from_the_beginning(tmp_path: Path) -> None:
     with mounted(tmp_path / "project", "-t", "tmpfs", "-o", "size=1m", "none"):
         clew = _in(tmp_path)
         fill(clew.folder)
-        refused(clew, said="o space left")
+        assert_recording_refused(clew, said="o space left")
         (clew.folder / "ballast").unlink()
         assert clew.states() == {}
         clew("exec", "--no-content", "--", "true")
@@ -50,7 +57,7 @@ def test_a_disk_that_gets_full_meanwhile(tmp_path: Path) -> None:
         clew.write("data", "some data\n")
         clew("exec", "--", "cat", "data")
         line = "head -c 100000000 /dev/urandom > ballast 2> /dev/null; cat data; exit 5"
-        said = end(begin(clew, line), status=5)
+        said = finish_paused(start_paused(clew, line), status=5)
         assert "clew: warning: " in said
         assert "space" in said
         (clew.folder / "ballast").unlink()
@@ -61,7 +68,7 @@ def test_a_disk_that_gets_full_meanwhile(tmp_path: Path) -> None:
         assert clew.json("show", "e2")["command"][0] == "sh"
         assert clew("cat", "e1:data").stdout == "some data\n"
         assert clew.leftovers() == []
-        clew.is_well()
+        clew.assert_intact()
 
 
 @contextmanager
@@ -97,7 +104,7 @@ def test_a_full_disk_can_be_asked_and_freed(tmp_path: Path, kind: str) -> None:
         assert clew.json("trace", "out")["nodes"]
         assert clew("cat", "e1:data").stdout == data
         assert clew.json("fsck")["ok"]
-        refused(clew, said="o space left")
+        assert_recording_refused(clew, said="o space left")
         assert "hint: clew gc frees" in clew("exec", "--", "true", status=125).stderr
         assert clew.json("gc", "--dry-run")["files"] == 0
         assert clew.json("rm", "e1", "--yes")["removed"] == ["e1"]
@@ -110,7 +117,7 @@ def test_a_full_disk_can_be_asked_and_freed(tmp_path: Path, kind: str) -> None:
         clew("exec", "--no-content", "--", "true")
         for ballast in ("ballast", "more"):
             (clew.folder / ballast).unlink()
-        clew.is_well()
+        clew.assert_intact()
 
 
 @as_root
@@ -127,23 +134,23 @@ def test_a_full_disk_without_a_reserve_says_what_to_do(tmp_path: Path) -> None:
         assert clew.states() == {"e1": "done"}
         (clew.folder / "ballast").unlink()
         clew("rm", "e1", "--yes")
-        clew.is_well()
+        clew.assert_intact()
         clew("exec", "--", "true")
         assert (clew.folder / ".clew" / "reserve").exists()
 
 
 @as_root
-def test_a_spool_that_gets_full_meanwhile(clew: Marked) -> None:
+def test_a_spool_that_gets_full_meanwhile(clew: TrackedProject) -> None:
     spool = clew.folder / ".clew" / "spool"
     with mounted(spool, "-t", "tmpfs", "-o", "size=64k", "none"):
         line = "for i in $(seq 400); do /bin/echo $i > file$i; done; exit 6"
-        said = end(begin(clew, line), status=6)
+        said = finish_paused(start_paused(clew, line), status=6)
         assert "clew: warning: the trace ends before the command did" in said
         (found,) = clew.json("list")
         assert (found["state"], found["status"]) == ("failed", 6)
         assert any(gap["what"] == "trace" for gap in clew.json("show", "e1")["gaps"])
         assert clew("cat", "e1:data").stdout == "some data\n"
-        clew.is_well()
+        clew.assert_intact()
         assert clew.leftovers() == []
 
 
@@ -157,9 +164,9 @@ def fill(folder: Path, name: str = "ballast") -> None:
                 pass
 
 
-def _in(folder: Path) -> Marked:
+def _in(folder: Path) -> TrackedProject:
     """A project in a folder that is there already."""
-    spare = Marked(folder / "spare")
+    spare = TrackedProject(folder / "spare")
     spare.folder = folder / "project"
     spare("init")
     return spare
@@ -169,11 +176,11 @@ def _in(folder: Path) -> Marked:
 
 
 @as_root
-def test_a_read_only_project_can_be_asked_but_not_added_to(clew: Marked) -> None:
+def test_a_read_only_project_can_be_asked_but_not_added_to(clew: TrackedProject) -> None:
     clew("exec", "--", "cat", "data")
     with mounted(clew.folder, "--bind", str(clew.folder)):
         subprocess.run(["mount", "-o", "remount,ro,bind", clew.folder], check=True)
-        refused(clew, said="cannot record")
+        assert_recording_refused(clew, said="cannot record")
         assert [found["id"] for found in clew.json("list")] == ["e1"]
         assert clew("cat", "e1:data").stdout == "some data\n"
         assert clew.json("show", "e1")["state"] == "done"
@@ -185,7 +192,7 @@ def test_a_read_only_project_can_be_asked_but_not_added_to(clew: Marked) -> None
     assert clew.states() == {"e1": "done"}
 
 
-class Powerless(Marked):
+class Powerless(TrackedProject):
     """`clew` as an ordinary user: as root, but without any of root's powers."""
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
@@ -219,7 +226,7 @@ def test_a_project_of_somebody_else(powerless: Powerless) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
     assert "belongs to nobody" in powerless.error("list", status=4)[1]
     powerless.environment["CLEW_PROJECT"] = str(powerless.folder)
-    refused(powerless, said="ermi")  # permission, permitted
+    assert_recording_refused(powerless, said="ermi")  # permission, permitted
     assert [found["id"] for found in powerless.json("list")] == ["e1"]
     assert powerless("cat", "e1:data").stdout == "some data\n"
     assert powerless.json("fsck")["ok"]
@@ -268,7 +275,7 @@ def test_an_input_that_may_not_be_read_any_more(powerless: Powerless) -> None:
     else:
         gaps = powerless.json("show", "e1")["gaps"]
         assert any(gap["path"] == path and gap["why"] for gap in gaps)
-    powerless.is_well()
+    powerless.assert_intact()
 
 
 @as_root
@@ -283,7 +290,7 @@ def test_an_input_that_nobody_may_read(powerless: Powerless) -> None:
 # -- gone
 
 
-def test_the_working_folder_is_gone_from_the_beginning(clew: Marked) -> None:
+def test_the_working_folder_is_gone_from_the_beginning(clew: TrackedProject) -> None:
     gone = clew.folder / "gone"
     gone.mkdir()
     script = f"""
@@ -316,31 +323,31 @@ sys.exit(main(sys.argv[1:]))
     assert run("list", CLEW_PROJECT=str(clew.folder)).returncode == 0
 
 
-def test_the_working_folder_vanishes_meanwhile(clew: Marked) -> None:
+def test_the_working_folder_vanishes_meanwhile(clew: TrackedProject) -> None:
     line = (
         "mkdir gone; cd gone; echo x > inside; rm inside; rmdir ../gone; cat nothing;"
         " /bin/echo still > ../after; exit 4"
     )
-    end(begin(clew, line), status=4)
+    finish_paused(start_paused(clew, line), status=4)
     (found,) = clew.json("list")
     assert (found["state"], found["status"]) == ("failed", 4)
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_the_project_is_deleted_meanwhile(clew: Marked) -> None:
-    process = begin(clew, "cat data; exit 3")
+def test_the_project_is_deleted_meanwhile(clew: TrackedProject) -> None:
+    process = start_paused(clew, "cat data; exit 3")
     shutil.rmtree(clew.folder / ".clew")
-    said = end(process, status=3)
+    said = finish_paused(process, status=3)
     assert "clew: warning: " in said
     assert not (clew.folder / ".clew").exists()
     assert clew.error("list", status=5)[0] == "no-project"
 
 
-def test_the_spool_is_deleted_meanwhile(clew: Marked) -> None:
-    process = begin(clew, "cat data > more; exit 3")
+def test_the_spool_is_deleted_meanwhile(clew: TrackedProject) -> None:
+    process = start_paused(clew, "cat data > more; exit 3")
     shutil.rmtree(clew.folder / ".clew" / "spool")
-    end(process, status=3)
+    finish_paused(process, status=3)
     assert clew.states() == {"e1": "failed"}
     assert clew("cat", "e1:data").stdout == "some data\n"
     clew("exec", "--", "true")
-    clew.is_well()
+    clew.assert_intact()

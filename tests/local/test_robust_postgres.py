@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.surviving import Marked, await_
+from tests.local.processes import TrackedProject, wait_until
 
 UID = {"uid", "started", "ended", "seconds", "at", "pid", "mtime", "cwd", "new_bytes", "bytes"}
 
 
 @pytest.fixture
-def clew(tmp_path: Path, postgres: str) -> Iterator[Marked]:
-    clew = Marked(tmp_path)
+def clew(tmp_path: Path, postgres: str) -> Iterator[TrackedProject]:
+    clew = TrackedProject(tmp_path)
     clew.environment["CLEW_GRAPH"] = postgres
     clew.write("data", "b\na\n")
     yield clew
     clew.stop()
 
 
-def record(clew: Marked) -> None:
+def record(clew: TrackedProject) -> None:
     clew("exec", "--name", "first", "--", "sh", "-c", "sort data > mid; echo done")
     clew("exec", "--", "sh", "-c", "cat mid > out; rm mid; exit 3", status=3)
     clew.write("data", "changed\n")
     clew("note", "e1", "who=me")
 
 
-def answers(clew: Marked) -> dict[str, Any]:
+def answers(clew: TrackedProject) -> dict[str, Any]:
     """What is asked of a project, without what differs from one execution to the next."""
     asked = {
         "list": ["list"],
@@ -69,8 +69,8 @@ def _plain(value: Any, folder: str, uids: list[str]) -> Any:
     return value
 
 
-def test_the_answers_are_those_of_sqlite(clew: Marked, tmp_path: Path) -> None:
-    other = Marked(tmp_path / "sqlite")
+def test_the_answers_are_those_of_sqlite(clew: TrackedProject, tmp_path: Path) -> None:
+    other = TrackedProject(tmp_path / "sqlite")
     other.write("data", "b\na\n")
     record(clew)
     record(other)
@@ -88,8 +88,10 @@ def test_the_answers_are_those_of_sqlite(clew: Marked, tmp_path: Path) -> None:
     assert clew("cat", "e2:out").stdout == "a\nb\n"
 
 
-def test_projects_in_one_database_do_not_see_each_other(clew: Marked, tmp_path: Path) -> None:
-    other = Marked(tmp_path / "other")
+def test_projects_in_one_database_do_not_see_each_other(
+    clew: TrackedProject, tmp_path: Path
+) -> None:
+    other = TrackedProject(tmp_path / "other")
     other.environment["CLEW_GRAPH"] = clew.environment["CLEW_GRAPH"]
     other.write("data", "of the other\n")
     clew("exec", "--name", "same", "--", "sh", "-c", "cat data > out")
@@ -108,7 +110,7 @@ def test_projects_in_one_database_do_not_see_each_other(clew: Marked, tmp_path: 
     assert clew.json("fsck")["ok"]
 
 
-def test_many_at_once(clew: Marked) -> None:
+def test_many_at_once(clew: TrackedProject) -> None:
     running = [
         clew.start("exec", "--json", "--", "sh", "-c", f"sort data > o{n}") for n in range(6)
     ]
@@ -121,7 +123,7 @@ def test_many_at_once(clew: Marked) -> None:
     assert {execution["state"] for execution in clew.json("list")} == {"done"}
 
 
-def test_a_command_runs_though_the_database_is_away(clew: Marked, mortal: Server) -> None:
+def test_a_command_runs_though_the_database_is_away(clew: TrackedProject, mortal: Server) -> None:
     clew.environment["CLEW_GRAPH"] = mortal.address
     mortal.die()
     ran = clew("exec", "--name", "first", "--", "sh", "-c", "cat data > out; exit 3", status=3)
@@ -146,7 +148,7 @@ def test_a_command_runs_though_the_database_is_away(clew: Marked, mortal: Server
     assert clew.json("fsck")["ok"]
 
 
-def test_a_command_runs_though_the_database_hangs(clew: Marked, mortal: Server) -> None:
+def test_a_command_runs_though_the_database_hangs(clew: TrackedProject, mortal: Server) -> None:
     clew.environment["CLEW_GRAPH"] = f"{mortal.address} connect_timeout=2"
     clew("exec", "--", "true")
     with mortal.stopped():
@@ -157,7 +159,7 @@ def test_a_command_runs_though_the_database_hangs(clew: Marked, mortal: Server) 
     assert clew.leftovers() == []
 
 
-def test_a_command_runs_though_a_session_hangs(clew: Marked, mortal: Server) -> None:
+def test_a_command_runs_though_a_session_hangs(clew: TrackedProject, mortal: Server) -> None:
     """Its backend is stopped and holds the locks of a transaction, for which all others wait."""
     import psycopg
 
@@ -177,7 +179,9 @@ def test_a_command_runs_though_a_session_hangs(clew: Marked, mortal: Server) -> 
     assert clew.leftovers() == []
 
 
-def test_a_recorder_is_killed_while_the_database_is_away(clew: Marked, mortal: Server) -> None:
+def test_a_recorder_is_killed_while_the_database_is_away(
+    clew: TrackedProject, mortal: Server
+) -> None:
     clew.environment["CLEW_GRAPH"] = mortal.address
     mortal.die()
     process = clew.start("exec", "--", "sh", "-c", "cat data; sleep 1000")
@@ -185,7 +189,7 @@ def test_a_recorder_is_killed_while_the_database_is_away(clew: Marked, mortal: S
     assert process.stdout.readline() == "b\n"
     process.kill()
     process.communicate()
-    clew.await_silence()
+    clew.wait_until_ended()
     mortal.start()
     clew("exec", "--", "true")
     assert [found["state"] for found in clew.json("list")] == ["broken", "done"]
@@ -193,7 +197,7 @@ def test_a_recorder_is_killed_while_the_database_is_away(clew: Marked, mortal: S
     assert clew.leftovers() == []
 
 
-def test_an_address_that_is_none_is_refused(clew: Marked) -> None:
+def test_an_address_that_is_none_is_refused(clew: TrackedProject) -> None:
     clew.environment["CLEW_GRAPH"] = "postgresql://host:port/x y"
     ran = clew("exec", "--", "touch", "it-ran", status=2)
     assert "CLEW_GRAPH is not the address" in ran.stderr
@@ -259,7 +263,7 @@ class Server:
         pidfile = self.home / "data" / "postmaster.pid"
         if pidfile.exists():
             os.kill(int(pidfile.read_text().split()[0]), signal.SIGQUIT)
-            await_("the server's end", lambda: not pidfile.exists())
+            wait_until("the server's end", lambda: not pidfile.exists())
 
 
 @pytest.fixture
@@ -274,7 +278,7 @@ def mortal() -> Iterator[Server]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def test_the_server_dies_meanwhile(clew: Marked, mortal: Server) -> None:
+def test_the_server_dies_meanwhile(clew: TrackedProject, mortal: Server) -> None:
     clew.environment["CLEW_GRAPH"] = mortal.address
     line = "cat data > out; echo ready; read word; cat data > late; exit 4"
     process = clew.start("exec", "--", "sh", "-c", line)
@@ -296,7 +300,7 @@ def test_the_server_dies_meanwhile(clew: Marked, mortal: Server) -> None:
     assert clew.json("fsck")["ok"]
 
 
-def test_the_server_is_restarted_meanwhile(clew: Marked, mortal: Server) -> None:
+def test_the_server_is_restarted_meanwhile(clew: TrackedProject, mortal: Server) -> None:
     clew.environment["CLEW_GRAPH"] = mortal.address
     process = clew.start("exec", "--", "sh", "-c", "echo ready; read word; cat data > late")
     assert process.stdout is not None
@@ -309,13 +313,13 @@ def test_the_server_is_restarted_meanwhile(clew: Marked, mortal: Server) -> None
     assert [found["state"] for found in clew.json("list")] == ["done"]
 
 
-def test_a_killed_one_is_told_into_postgres(clew: Marked) -> None:
+def test_a_killed_one_is_told_into_postgres(clew: TrackedProject) -> None:
     process = clew.start("exec", "--", "sh", "-c", "cat data; sleep 1000")
     assert process.stdout is not None
     assert process.stdout.readline() == "b\n"
     process.kill()
     process.communicate()
-    clew.await_silence()
+    clew.wait_until_ended()
     clew("exec", "--", "true")
     assert [found["state"] for found in clew.json("list")] == ["broken", "done"]
     assert clew("cat", "e1:data").stdout == "b\na\n"

@@ -14,12 +14,18 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.local.surviving import Marked, await_, begin, end, refused
+from tests.local.processes import (
+    TrackedProject,
+    assert_recording_refused,
+    finish_paused,
+    start_paused,
+    wait_until,
+)
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Iterator[Marked]:
-    clew = Marked(tmp_path)
+def clew(tmp_path: Path) -> Iterator[TrackedProject]:
+    clew = TrackedProject(tmp_path)
     clew.write("data", "some data\n")
     yield clew
     clew.stop()
@@ -34,13 +40,13 @@ def locked(graph: Path) -> Iterator[None]:
 
 
 @pytest.mark.heavy  # half a minute: so long another writer is waited for
-def test_a_graph_that_somebody_else_has_locked(clew: Marked) -> None:
+def test_a_graph_that_somebody_else_has_locked(clew: TrackedProject) -> None:
     clew("exec", "--", "true")
     with locked(clew.folder / ".clew" / "graph.db"):
-        refused(clew, said="locked by another program")
-    process = begin(clew, "exit 9")
+        assert_recording_refused(clew, said="locked by another program")
+    process = start_paused(clew, "exit 9")
     with locked(clew.folder / ".clew" / "graph.db"):
-        said = end(process, status=9)
+        said = finish_paused(process, status=9)
     assert "clew: warning: " in said
     assert "locked" in said
     clew("exec", "--", "true")
@@ -59,32 +65,32 @@ def make_newer(path: Path) -> None:
         graph.execute("PRAGMA user_version = 999")
 
 
-def test_a_damaged_graph(clew: Marked) -> None:
+def test_a_damaged_graph(clew: TrackedProject) -> None:
     clew("exec", "--", "true")
     damage(clew.folder / ".clew" / "graph.db")
-    refused(clew, said="is damaged")
+    assert_recording_refused(clew, said="is damaged")
     for words in (["list"], ["show", "e1"], ["gc", "--yes"], ["fsck"], ["trace", "data"]):
         code, message, hint = clew.error(*words, status=3)
         assert (code, "graph.db" in message) == ("damaged", True)
         assert hint
 
 
-def test_a_graph_of_a_newer_clew(clew: Marked) -> None:
+def test_a_graph_of_a_newer_clew(clew: TrackedProject) -> None:
     clew("exec", "--", "true")
     make_newer(clew.folder / ".clew" / "graph.db")
-    refused(clew, said="schema 999")
+    assert_recording_refused(clew, said="schema 999")
     code, _, hint = clew.error("list", status=1)
     assert (code, "upgrade" in hint) == ("failed", True)
 
 
 @pytest.mark.parametrize("spoil", [damage, make_newer])
-def test_a_graph_that_is_spoilt_meanwhile(clew: Marked, spoil: object) -> None:
+def test_a_graph_that_is_spoilt_meanwhile(clew: TrackedProject, spoil: object) -> None:
     graph = clew.folder / ".clew" / "graph.db"
-    process = begin(clew, "cat data > late; exit 2")
+    process = start_paused(clew, "cat data > late; exit 2")
     good = graph.read_bytes()
     assert callable(spoil)
     spoil(graph)
-    said = end(process, status=2)
+    said = finish_paused(process, status=2)
     assert "clew: warning: " in said
     assert "e1 ended with status 2" in said
     for beside in graph.parent.glob("graph.db-*"):
@@ -95,16 +101,16 @@ def test_a_graph_that_is_spoilt_meanwhile(clew: Marked, spoil: object) -> None:
     assert (found["state"], found["status"]) == ("failed", 2)
     assert clew("cat", "e1:late").stdout == "some data\n"
     assert clew.leftovers() == []
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_a_store_of_another_format(clew: Marked) -> None:
+def test_a_store_of_another_format(clew: TrackedProject) -> None:
     clew("exec", "--", "true")
     (clew.folder / ".clew" / "store" / "format").write_text("clew-store 99\n")
-    refused(clew, said="another format")
+    assert_recording_refused(clew, said="another format")
 
 
-def test_a_configuration_that_cannot_be_read(clew: Marked) -> None:
+def test_a_configuration_that_cannot_be_read(clew: TrackedProject) -> None:
     (clew.folder / ".clew" / "config.toml").write_text("uid = [")
     for status, words in ((1, ["list"]), (125, ["exec", "--", "true"])):
         ran = clew(*words, status=status)
@@ -112,14 +118,14 @@ def test_a_configuration_that_cannot_be_read(clew: Marked) -> None:
         assert "hint: " in ran.stderr
 
 
-def test_a_leaving_that_nobody_can_tell_stands_in_nobody_s_way(clew: Marked) -> None:
+def test_a_leaving_that_nobody_can_tell_stands_in_nobody_s_way(clew: TrackedProject) -> None:
     """What a killed execution left may be damaged, too."""
-    process = begin(clew, "exit 0")
+    process = start_paused(clew, "exit 0")
     spool = clew.folder / ".clew" / "spool"
-    await_("a trace", lambda: any(path.stat().st_size for path in spool.glob("*/trace")))
+    wait_until("a trace", lambda: any(path.stat().st_size for path in spool.glob("*/trace")))
     process.kill()
     process.communicate()
-    clew.await_silence()
+    clew.wait_until_ended()
     (left,) = spool.iterdir()
     (left / "note").write_bytes(b"{")
     clew("exec", "--", "true")
@@ -130,15 +136,15 @@ def test_a_leaving_that_nobody_can_tell_stands_in_nobody_s_way(clew: Marked) -> 
     code, _, hint = clew.error("gc", "--yes", status=1)
     assert (code, "clew rm" in hint) == ("busy", True)
     clew("rm", "e1", "--yes")
-    clew.is_well()
+    clew.assert_intact()
     assert clew.leftovers() == []
 
 
-def test_the_spool_s_lock_says_who_runs(clew: Marked) -> None:
-    process = begin(clew, "exit 0")
+def test_the_spool_s_lock_says_who_runs(clew: TrackedProject) -> None:
+    process = start_paused(clew, "exit 0")
     assert clew.states() == {"e1": "running"}
     (place,) = (clew.folder / ".clew" / "spool").iterdir()
     with open(place / "lock") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    end(process, status=0)
+    finish_paused(process, status=0)
     assert clew.states() == {"e1": "done"}

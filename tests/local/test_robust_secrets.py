@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.local.surviving import Marked, await_written, closed_to_others, kill
+from tests.local.processes import TrackedProject, is_private, kill, wait_for_trace
 
 from clew.store import Store
 
@@ -30,15 +30,15 @@ env sh -c 'cat data > copy'
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Iterator[Marked]:
-    clew = Marked(tmp_path)
+def clew(tmp_path: Path) -> Iterator[TrackedProject]:
+    clew = TrackedProject(tmp_path)
     clew.write("data", "some data\n")
     clew.environment |= {**SECRETS, "CLEW_REDACT": "MY_*"}
     yield clew
     clew.stop()
 
 
-def told(clew: Marked) -> Iterator[tuple[str, bytes]]:
+def told(clew: TrackedProject) -> Iterator[tuple[str, bytes]]:
     """Every byte under `.clew`: the files, what is stored in packs, what the graph holds."""
     hidden = clew.folder / ".clew"
     for path in hidden.rglob("*"):
@@ -53,7 +53,7 @@ def told(clew: Marked) -> Iterator[tuple[str, bytes]]:
             yield "graph", line.encode()
 
 
-def betrayed(clew: Marked) -> list[tuple[str, str]]:
+def betrayed(clew: TrackedProject) -> list[tuple[str, str]]:
     wanted = [*SECRETS.values(), INNER, TYPED, FILED, "pass-in-the-url"]
     return [
         (secret, where)
@@ -63,7 +63,7 @@ def betrayed(clew: Marked) -> list[tuple[str, str]]:
     ]
 
 
-def test_secrets_stay_out(clew: Marked) -> None:
+def test_secrets_stay_out(clew: TrackedProject) -> None:
     ran = clew("exec", "--", "sh", "-c", LINE)
     assert SECRETS["DB_PASSWORD"] in ran.stdout  # the command itself is left alone
     assert SECRETS["SERVICE_TOKEN"] in ran.stderr
@@ -73,13 +73,13 @@ def test_secrets_stay_out(clew: Marked) -> None:
     assert betrayed(clew) == []
 
 
-def test_secrets_on_the_command_line_stay_out(clew: Marked) -> None:
+def test_secrets_on_the_command_line_stay_out(clew: TrackedProject) -> None:
     clew("exec", "--", "/bin/echo", SECRETS["DB_PASSWORD"], f"x={SECRETS['MY_OWN']}")
     assert clew.json("list")[0]["command"] == ["/bin/echo", "***", "x=***"]
     assert betrayed(clew) == []
 
 
-def test_secrets_in_options_stay_out(clew: Marked) -> None:
+def test_secrets_in_options_stay_out(clew: TrackedProject) -> None:
     """Typed for the command itself, or for one that it starts: they were in no variable."""
     clew.write("tool", "echo $2 ${#2}; /bin/echo $2 >/dev/null; /bin/true --api-key=$OTHER$INNER\n")
     clew.environment |= {"OTHER": INNER[:8], "INNER": INNER[8:]}
@@ -93,7 +93,7 @@ def test_secrets_in_options_stay_out(clew: Marked) -> None:
     assert betrayed(clew) == []
 
 
-def test_a_secret_in_an_option_is_asked_for_again(clew: Marked) -> None:
+def test_a_secret_in_an_option_is_asked_for_again(clew: TrackedProject) -> None:
     clew.write("tool", "echo $2 ${#2} > left; echo $2\n")
     clew("exec", "--", "sh", "tool", "--vault-password", TYPED)
     _, message, _ = clew.error("repeat", "e1", status=2)
@@ -123,7 +123,7 @@ cat plain > copy
 """
 
 
-def test_credential_files_are_not_stored(clew: Marked, tmp_path: Path) -> None:
+def test_credential_files_are_not_stored(clew: TrackedProject, tmp_path: Path) -> None:
     """Only their digests: however they are opened, and also when the command changes one."""
     home = tmp_path / "home"
     for name in (*HOME_FILES, ".pgpass", "named", "elsewhere/netrc"):
@@ -156,7 +156,7 @@ def test_credential_files_are_not_stored(clew: Marked, tmp_path: Path) -> None:
     assert f"--secret {home / '.aws/credentials'}=FILE" in hint
 
 
-def test_a_credential_file_goes_with_a_repeat_that_is_killed(clew: Marked) -> None:
+def test_a_credential_file_goes_with_a_repeat_that_is_killed(clew: TrackedProject) -> None:
     clew.write(".env", f"A={FILED}\n")
     clew.write("tool", "cat .env > /dev/null; echo on; sleep $1\n")
     clew("exec", "--", "sh", "tool", "0")
@@ -164,14 +164,14 @@ def test_a_credential_file_goes_with_a_repeat_that_is_killed(clew: Marked) -> No
     assert process.stdout is not None
     assert process.stdout.readline() == "on\n"
     assert betrayed(clew) != []  # it is there for the command
-    assert closed_to_others(clew.folder / ".clew" / "spool")
+    assert is_private(clew.folder / ".clew" / "spool")
     kill(process)
-    clew.await_silence()
+    clew.wait_until_ended()
     clew("exec", "--", "true")
     assert betrayed(clew) == []
 
 
-def test_a_credential_file_is_given_to_make_a_file_again(clew: Marked) -> None:
+def test_a_credential_file_is_given_to_make_a_file_again(clew: TrackedProject) -> None:
     clew.write(".env", f"A={FILED}\n")
     clew("exec", "--exclude", "*/out", "--", "sh", "-c", "wc -c .env > out")
     (clew.folder / "out").unlink()
@@ -186,7 +186,7 @@ def test_a_credential_file_is_given_to_make_a_file_again(clew: Marked) -> None:
     assert (code, ".env" in message) == ("secrets-needed", True)
 
 
-def test_a_project_decides_which_files_are_credentials(clew: Marked) -> None:
+def test_a_project_decides_which_files_are_credentials(clew: TrackedProject) -> None:
     config = clew.folder / ".clew/config.toml"
     clew.write(".env", "A=1\n")
     config.write_text(config.read_text().replace("# credentials = []", 'credentials = ["*/mine"]'))
@@ -199,7 +199,7 @@ def test_a_project_decides_which_files_are_credentials(clew: Marked) -> None:
     assert "record.credentials is no list" in message
 
 
-def test_a_subprocess_has_secrets_of_its_own(clew: Marked) -> None:
+def test_a_subprocess_has_secrets_of_its_own(clew: TrackedProject) -> None:
     """They were in no variable of ours; the name says what they are."""
     program = (
         "import os, subprocess\n"
@@ -210,19 +210,19 @@ def test_a_subprocess_has_secrets_of_its_own(clew: Marked) -> None:
     assert betrayed(clew) == []
 
 
-def test_secrets_stay_out_after_a_kill(clew: Marked) -> None:
+def test_secrets_stay_out_after_a_kill(clew: TrackedProject) -> None:
     """The trace holds them until it is told: for its owner's eyes only, and not for long."""
     os.umask(0)
     try:
         process = clew.start("exec", "--", "sh", "-c", f"{LINE}exec sleep 1000")
         assert process.stdout is not None
         assert process.stdout.readline()
-        await_written(clew, b"/sleep")
+        wait_for_trace(clew, b"/sleep")
         kill(process)
     finally:
         os.umask(0o022)
-    clew.await_silence()
-    assert closed_to_others(clew.folder / ".clew" / "spool")
+    clew.wait_until_ended()
+    assert is_private(clew.folder / ".clew" / "spool")
     assert (clew.folder / ".clew").stat().st_mode & 0o077 == 0
     for name in (*SECRETS, "CLEW_REDACT"):
         del clew.environment[name]

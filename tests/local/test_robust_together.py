@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 from tests.driver import EXECUTION
-from tests.local.surviving import Marked
+from tests.local.processes import TrackedProject
 
 CLEW = f"{sys.executable} -m clew"
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
-    clew = Marked(tmp_path, **graph_in_turn)
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[TrackedProject]:
+    clew = TrackedProject(tmp_path, **graph_in_turn)
     clew.write("data", "some data\n")
     yield clew
     clew.stop()
 
 
-def side_by_side(clew: Marked, count: int) -> None:
+def side_by_side(clew: TrackedProject, count: int) -> None:
     running = [
         clew.start("exec", "--json", "--", "sh", "-c", f"cat data > copy{n}; echo {n} >> copy{n}")
         for n in range(count)
@@ -41,30 +41,30 @@ def side_by_side(clew: Marked, count: int) -> None:
             (output,) = [f for f in project.execution(execution).outputs if "copy" in f.path]
             assert output.path == str(clew.folder / f"copy{number}")
     assert clew.leftovers() == []
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_eight_side_by_side(clew: Marked) -> None:
+def test_eight_side_by_side(clew: TrackedProject) -> None:
     side_by_side(clew, 8)
 
 
 @pytest.mark.heavy
-def test_forty_side_by_side(clew: Marked) -> None:
+def test_forty_side_by_side(clew: TrackedProject) -> None:
     side_by_side(clew, 40)
 
 
 @pytest.mark.heavy
-def test_a_hundred_quick_ones(clew: Marked) -> None:
+def test_a_hundred_quick_ones(clew: TrackedProject) -> None:
     for number in range(100):
         clew("exec", "--name", f"quick{number}", "--", "sh", "-c", f"echo {number} > out")
     assert set(clew.states()) == {f"e{n + 1}" for n in range(100)}
     assert set(clew.states().values()) == {"done"}
     assert clew("cat", "quick57:out").stdout == "57\n"
     assert clew.leftovers() == []
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_killed_ones_and_new_ones_at_once(clew: Marked) -> None:
+def test_killed_ones_and_new_ones_at_once(clew: TrackedProject) -> None:
     """Several newcomers find the same leavings: each is told once."""
     doomed = [clew.start("exec", "--", "sh", "-c", "cat data; sleep 1000") for _ in range(3)]
     for process in doomed:
@@ -74,7 +74,7 @@ def test_killed_ones_and_new_ones_at_once(clew: Marked) -> None:
         process.kill()
     for process in doomed:
         process.communicate()
-    clew.await_silence()
+    clew.wait_until_ended()
     running = [clew.start("exec", "--", "cat", "data") for _ in range(4)]
     for process in running:
         _, said = process.communicate()
@@ -88,10 +88,10 @@ def test_killed_ones_and_new_ones_at_once(clew: Marked) -> None:
             shown = project.show(execution, detail=True)
             edges = [file["path"] for file in shown["files"] if file["path"].endswith("/data")]
             assert len(edges) == (1 if state == "done" else len(edges)) <= 1
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_upkeep_beside_running_ones(clew: Marked) -> None:
+def test_upkeep_beside_running_ones(clew: TrackedProject) -> None:
     """gc, rm and fsck go on and on while executions begin, store and end."""
     over = threading.Event()
     wrong: list[str] = []
@@ -129,10 +129,10 @@ def test_upkeep_beside_running_ones(clew: Marked) -> None:
             assert project.read(f"{found.id}:own{2 * number}") == b"what only %d read\n" % (
                 2 * number
             )
-    clew.is_well()
+    clew.assert_intact()
 
 
-def test_a_running_one_cannot_be_forgotten(clew: Marked) -> None:
+def test_a_running_one_cannot_be_forgotten(clew: TrackedProject) -> None:
     process = clew.start("exec", "--", "sh", "-c", "cat data; read word")
     assert process.stdout is not None
     assert process.stdout.readline() == "some data\n"
@@ -145,7 +145,7 @@ def test_a_running_one_cannot_be_forgotten(clew: Marked) -> None:
     assert clew.states() == {}
 
 
-def test_inside_each_other(clew: Marked) -> None:
+def test_inside_each_other(clew: TrackedProject) -> None:
     inner = f"{CLEW} exec -- sh -c 'cat data > deep; exit 5'"
     outer = clew("exec", "--json", "--", "sh", "-c", f"{inner}; echo $? > status")
     assert json.loads(outer.stderr.splitlines()[-1])["id"] == "e1"
@@ -155,7 +155,7 @@ def test_inside_each_other(clew: Marked) -> None:
     assert clew("cat", "e1:deep").stdout == "some data\n"
 
 
-def test_inside_each_other_for_another_project(clew: Marked) -> None:
+def test_inside_each_other_for_another_project(clew: TrackedProject) -> None:
     nested = clew.folder / "nested"
     nested.mkdir()
     clew("init", cwd=nested)
@@ -168,14 +168,14 @@ def test_inside_each_other_for_another_project(clew: Marked) -> None:
     assert clew("cat", f"e1:{nested}/deep").stdout == "some data\n"
 
 
-def test_inside_each_other_what_cannot_run(clew: Marked) -> None:
+def test_inside_each_other_what_cannot_run(clew: TrackedProject) -> None:
     for word, status in (("no-such-program", 127), ("./data", 126)):
         ran = clew("exec", "--", "sh", "-c", f"{CLEW} exec -- {word}", status=status)
         assert "hint: " in ran.stderr
     assert set(clew.states().values()) == {"failed"}
 
 
-def test_a_name_is_given_once(clew: Marked) -> None:
+def test_a_name_is_given_once(clew: TrackedProject) -> None:
     clew("exec", "--name", "mine", "--", "true")
     ran = clew("exec", "--name", "mine", "--", "touch", "it-ran", status=2)
     assert "belongs to e1 already" in ran.stderr
@@ -187,7 +187,7 @@ def test_a_name_is_given_once(clew: Marked) -> None:
     clew("exec", "--name", "mine", "--", "true")
 
 
-def test_a_name_is_given_once_also_at_once(clew: Marked) -> None:
+def test_a_name_is_given_once_also_at_once(clew: TrackedProject) -> None:
     running = [clew.start("exec", "--name", "mine", "--", "true") for _ in range(5)]
     ends = []
     for process in running:
@@ -197,7 +197,7 @@ def test_a_name_is_given_once_also_at_once(clew: Marked) -> None:
     assert list(clew.states().values()) == ["done"]
 
 
-def test_the_command_is_left_what_it_was_handed(clew: Marked) -> None:
+def test_the_command_is_left_what_it_was_handed(clew: TrackedProject) -> None:
     """Descriptors and signals are as they would be without us."""
     with open(clew.folder / "data") as handed:
         number = handed.fileno()

@@ -15,8 +15,8 @@ import blake3
 import pytest
 import zstandard
 from tests.driver import Project
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
+from tests.local.processes import wait_until
+from tests.local.server import Server, run_server
 
 from clew.prov.events import Ended, to_batch
 from clew.server.ingest_limits import MAX_REQUESTS
@@ -34,7 +34,7 @@ def there(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def server(there: Project) -> Iterator[Server]:
-    with serving(there) as started:
+    with run_server(there) as started:
         yield started
 
 
@@ -74,7 +74,7 @@ def under_way(server: Server) -> float:
 
 
 def await_under_way(server: Server, count: int) -> None:
-    await_(f"{count} requests", lambda: under_way(server) >= count)
+    wait_until(f"{count} requests", lambda: under_way(server) >= count)
 
 
 def end(server: Server) -> None:
@@ -112,7 +112,7 @@ def test_the_work_of_a_client_that_is_gone_ends(server: Server) -> None:
         await_under_way(server, int(idle) + MAX_REQUESTS)
         with server.client() as client:
             assert client.post("/api/v1/content", content=hole(1)).status_code == 429
-    await_("its end", lambda: under_way(server) <= idle)
+    wait_until("its end", lambda: under_way(server) <= idle)
     with server.client() as client:
         assert client.post("/api/v1/content", content=hole(1)).status_code == 400
 

@@ -8,125 +8,125 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.twins import Twins, twins
+from tests.local.local_and_remote import LocalAndRemote, start_local_and_remote
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> Iterator[Twins]:
+def both(tmp_path: Path) -> Iterator[LocalAndRemote]:
     """e2 sorts raw.txt by sort.sh, and says so."""
-    with twins(tmp_path) as found:
+    with start_local_and_remote(tmp_path) as found:
         found.write("raw.txt", "3\n1\n2\n")
         found.write("sort.sh", "sort raw.txt > sorted.txt\necho sorted\n")
         found.sh(". ./sort.sh", "--name", "sorting")
         yield found
 
 
-def test_change_and_commit(both: Twins) -> None:
-    both.same("checkout", "e2", "work")
+def test_change_and_commit(both: LocalAndRemote) -> None:
+    both.run_both("checkout", "e2", "work")
     assert both.read("work/raw.txt") == "3\n1\n2\n"
-    both.same("status", "work")
-    both.same("status", within="work")
-    both.same("commit", "work")  # nothing was changed: nothing runs
+    both.run_both("status", "work")
+    both.run_both("status", within="work")
+    both.run_both("commit", "work")  # nothing was changed: nothing runs
     both.write("work/sort.sh", "sort -r raw.txt > sorted.txt\necho the other way\n")
     both.write("work/more.txt", "added\n")
-    changed = both.same("status", "work", "--json")
+    changed = both.run_both("status", "work", "--json")
     assert [one["path"] for one in changed["modified"]] == ["sort.sh"]
-    assert both.same("commit", "-m", "backwards", within="work") == "the other way\n"
-    both.same("status", "work")  # one of e3 now, and clean
-    assert both.json("show", "e3")["parent"] == "e2"
-    assert both.asked("cat", "e3:sorted.txt").stdout == b"3\n2\n1\n"
-    (note,) = both.json("note", "e3")["notes"]
+    assert both.run_both("commit", "-m", "backwards", within="work") == "the other way\n"
+    both.run_both("status", "work")  # one of e3 now, and clean
+    assert both.remote_json("show", "e3")["parent"] == "e2"
+    assert both.run_remote("cat", "e3:sorted.txt").stdout == b"3\n2\n1\n"
+    (note,) = both.remote_json("note", "e3")["notes"]
     assert (note["key"], note["value"]) == ("message", "backwards")
     both.write("work/sort.sh", "sort raw.txt > sorted.txt\n")
-    both.same("commit", "work", "--json")
-    both.same("list", "--tree")
+    both.run_both("commit", "work", "--json")
+    both.run_both("list", "--tree")
 
 
-def test_a_commit_that_fails_leaves_the_checkout(both: Twins) -> None:
-    both.same("checkout", "sorting")
+def test_a_commit_that_fails_leaves_the_checkout(both: LocalAndRemote) -> None:
+    both.run_both("checkout", "sorting")
     both.write("sorting/sort.sh", "echo no >&2; exit 7\n")
-    both.same("commit", "sorting", status=1)
-    both.same("status", "sorting")
+    both.run_both("commit", "sorting", status=1)
+    both.run_both("status", "sorting")
 
 
-def test_a_checkout_is_switched_only_if_nothing_is_lost(both: Twins) -> None:
-    both.same("checkout", "e2", "work", "--json")
-    both.same("checkout", "e2", "work")
+def test_a_checkout_is_switched_only_if_nothing_is_lost(both: LocalAndRemote) -> None:
+    both.run_both("checkout", "e2", "work", "--json")
+    both.run_both("checkout", "e2", "work")
     both.write("work/raw.txt", "9\n")
-    both.same("checkout", "e2", "work", status=4)
+    both.run_both("checkout", "e2", "work", status=4)
     both.write("full/of.txt", "something else\n")
-    both.same("checkout", "e2", "full", status=4)
-    both.same("checkout", "e2", "work/within", status=4)
-    both.same("checkout", "e77", status=5)
-    both.same("status", ".", status=5)
+    both.run_both("checkout", "e2", "full", status=4)
+    both.run_both("checkout", "e2", "work/within", status=4)
+    both.run_both("checkout", "e77", status=5)
+    both.run_both("status", ".", status=5)
 
 
-def test_what_nobody_has_read_is_not_thrown_away(both: Twins) -> None:
+def test_what_nobody_has_read_is_not_thrown_away(both: LocalAndRemote) -> None:
     """It was committed, and so is no change; but no execution has it."""
-    both.same("checkout", "e2", "work")
+    both.run_both("checkout", "e2", "work")
     both.write("work/sort.sh", "sort -u raw.txt > sorted.txt\n")
     both.write("work/unread.txt", "nobody reads this\n")
-    both.same("commit", "work")
-    both.same("checkout", "e2", "work", status=4)
+    both.run_both("commit", "work")
+    both.run_both("checkout", "e2", "work", status=4)
     both.remove("work/unread.txt")
-    both.same("checkout", "e2", "work")
+    both.run_both("checkout", "e2", "work")
 
 
-def test_names_that_are_no_text_and_files_outside(both: Twins) -> None:
+def test_names_that_are_no_text_and_files_outside(both: LocalAndRemote) -> None:
     name = os.fsdecode(b"odd-\xff")
     both.write(name, "odd\n")
     both.write("../outside.txt", "outside\n")
     both.sh("mkdir -p in; cd in; cat ../odd* ../../outside.txt > all.txt")
-    both.same("checkout", "e3", "work")
+    both.run_both("checkout", "e3", "work")
     both.write(f"work/{name}", "odder\n")
-    both.same("status", "work")
-    both.same("commit", "work")
-    assert both.asked("cat", "e4:in/all.txt").stdout.startswith(b"odder\n")
+    both.run_both("status", "work")
+    both.run_both("commit", "work")
+    assert both.run_remote("cat", "e4:in/all.txt").stdout.startswith(b"odder\n")
 
 
-def test_no_project_is_needed_here(both: Twins, tmp_path: Path) -> None:
+def test_no_project_is_needed_here(both: LocalAndRemote, tmp_path: Path) -> None:
     """Nor is one made."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert both.asked("checkout", "e2", "work", cwd=elsewhere).returncode == 0
+    assert both.run_remote("checkout", "e2", "work", cwd=elsewhere).returncode == 0
     (elsewhere / "work/raw.txt").write_text("5\n4\n")
-    assert both.json("status", "work", cwd=elsewhere)["modified"][0]["path"] == "raw.txt"
-    assert both.asked("commit", "work", cwd=elsewhere).stdout == b"sorted\n"
+    assert both.remote_json("status", "work", cwd=elsewhere)["modified"][0]["path"] == "raw.txt"
+    assert both.run_remote("commit", "work", cwd=elsewhere).stdout == b"sorted\n"
     assert sorted(path.name for path in elsewhere.iterdir()) == ["work"]
-    assert both.asked("cat", "e3:sorted.txt").stdout == b"4\n5\n"
+    assert both.run_remote("cat", "e3:sorted.txt").stdout == b"4\n5\n"
 
 
-def test_a_checkout_knows_whose_it_is(both: Twins) -> None:
+def test_a_checkout_knows_whose_it_is(both: LocalAndRemote) -> None:
     """One of a folder's own project is none of the server's."""
-    assert both.own.command("checkout", "e2", both.far / "own").returncode == 0
-    refused = both.json("commit", "own")["error"]
+    assert both.local.command("checkout", "e2", both.remote_folder / "own").returncode == 0
+    refused = both.remote_json("commit", "own")["error"]
     assert refused["code"] == "not-found"
     assert "checkout of another project" in refused["message"]
     assert "CLEW_SERVER" in refused["hint"]
 
 
-def test_only_what_is_missing_travels(both: Twins) -> None:
+def test_only_what_is_missing_travels(both: LocalAndRemote) -> None:
     """A checkout of what was recorded here fetches nothing; a commit sends what was changed."""
     large = "".join(f"{number * number}\n" for number in range(300_000))
     both.write("raw.txt", large)
     both.sh(". ./sort.sh")
-    both.same("checkout", "e3", "work")
-    assert both.asked_for("/api/v1/content/chunks") == 0
-    (both.far / "work/raw.txt").write_text("0\n" + large)
+    both.run_both("checkout", "e3", "work")
+    assert both.count_requests("/api/v1/content/chunks") == 0
+    (both.remote_folder / "work/raw.txt").write_text("0\n" + large)
     before = both.metric("clew_ingest_bytes_total")
-    assert both.asked("commit", "work").returncode == 0
+    assert both.run_remote("commit", "work").returncode == 0
     assert 0 < both.metric("clew_ingest_bytes_total") - before < len(large) / 10
 
 
-def test_content_comes_from_there_and_is_proved(both: Twins, tmp_path: Path) -> None:
+def test_content_comes_from_there_and_is_proved(both: LocalAndRemote, tmp_path: Path) -> None:
     """In many packs, into a folder that has none of it."""
     numbers = random.Random(5)
     data = [numbers.randbytes(9 << 20), b"", b"small\n", bytes(3 << 20)]
     for number, part in enumerate(data):
-        (both.far / f"part{number}").write_bytes(part)
-    assert both.asked("exec", "--", "sh", "-c", "cat part? part? | wc -c").returncode == 0
+        (both.remote_folder / f"part{number}").write_bytes(part)
+    assert both.run_remote("exec", "--", "sh", "-c", "cat part? part? | wc -c").returncode == 0
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert both.asked("checkout", "e3", "work", cwd=elsewhere).returncode == 0
-    assert both.asked_for("/api/v1/content/chunks") > 0
+    assert both.run_remote("checkout", "e3", "work", cwd=elsewhere).returncode == 0
+    assert both.count_requests("/api/v1/content/chunks") > 0
     assert [(elsewhere / f"work/part{n}").read_bytes() for n in range(len(data))] == data

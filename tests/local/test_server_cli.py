@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from tests.driver import CLEW, Project
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
+from tests.local.processes import wait_until
+from tests.local.server import Server, run_server
 
 import clew
 from clew.errors import NotAllowed, NotFound
@@ -115,7 +115,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     project.sh(f"echo odd > {name}")
     for name, text in PIPELINES.items():
         (project / name).write_text(text)
-    with serving(project, "--runs", "2") as server:
+    with run_server(project, "--runs", "2") as server:
         yield Both(project, server)
 
 
@@ -313,7 +313,7 @@ def test_a_run_goes_on_without_who_asked_for_it(both: Both) -> None:
     words = [*heard, *CLEW, "pipeline", "run", "gated.py", "-p", f"gate={gate}"]
     settings: dict[str, Any] = {"cwd": both.project.folder, "env": both.through}
     asking = subprocess.Popen(words, stderr=subprocess.PIPE, **settings)
-    await_("the task", (both.project / "gate.reached").exists)
+    wait_until("the task", (both.project / "gate.reached").exists)
     name = _last(both)["id"]
     following = subprocess.Popen(
         [*CLEW, "pipeline", "logs", f"{name}/wait", "-f"], stdout=subprocess.PIPE, **settings

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx2
 import psycopg
 from tests.driver import Project
-from tests.local.serving import serving
-from tests.local.surviving import await_, children
+from tests.local.processes import children, wait_until
+from tests.local.server import run_server
 from tests.local.test_robust_postgres import Server as PostgreSQL
 from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
 from tests.local.test_server_running import gone
@@ -21,7 +21,7 @@ from tests.local.test_server_running import gone
 def test_a_database_may_go_and_come_back(tmp_path: Path, mortal: PostgreSQL) -> None:  # noqa: F811
     project = Project(tmp_path, CLEW_GRAPH=mortal.address)
     project.sh("echo recorded")
-    with serving(project) as server, server.client() as client:
+    with run_server(project) as server, server.client() as client:
         assert client.get("/api/v1/executions/e1").status_code == 200
         mortal.die()
         for _ in range(3):  # also those connections that were idle
@@ -53,7 +53,7 @@ def test_sigterm_ends_a_server_whose_database_hangs(
             client.get("/api/v1/executions/e1")
 
     with (
-        serving(project, "--runs", "1") as server,
+        run_server(project, "--runs", "1") as server,
         psycopg.connect(mortal.address) as session,
         psycopg.connect(mortal.address) as watching,
     ):
@@ -65,11 +65,11 @@ def test_sigterm_ends_a_server_whose_database_hangs(
             asking = threading.Thread(target=ask)
             asking.start()
             waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-            await_("two who wait", lambda: watching.execute(waiting).fetchall()[0][0] >= 2)
+            wait_until("two who wait", lambda: watching.execute(waiting).fetchall()[0][0] >= 2)
             workers = children(server.process.pid)
             server.process.terminate()
             assert server.process.wait(timeout=20) == 0  # a statement would take 30 s
             asking.join()
-            await_("the end of the workers", lambda: all(map(gone, workers)))
+            wait_until("the end of the workers", lambda: all(map(gone, workers)))
         finally:
             os.kill(backend, signal.SIGCONT)

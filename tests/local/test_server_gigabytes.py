@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.serving import serving
+from tests.local.server import run_server
 from tests.local.test_cmd_viewer import PREFIX, viewing
-from tests.local.upstreams import Table
+from tests.local.upstream import TargetTable
 
 SIZE = 2 << 30
 PIECE = 1 << 20
@@ -27,7 +27,7 @@ def _memory(process: int) -> int:
 @pytest.mark.heavy
 def test_memory_stays_flat(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    table = Table(tmp_path / "targets.toml")
+    table = TargetTable(tmp_path / "targets.toml")
     (tmp_path / "data").mkdir()
     sent, came = hashlib.blake2b(), hashlib.blake2b()
 
@@ -39,7 +39,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
 
     with (
         viewing(tmp_path / "data") as viewer,
-        serving(project, "--targets", str(table.path)) as server,
+        run_server(project, "--targets", str(table.path)) as server,
         server.apps_client(timeout=600) as client,
     ):
         table.add("pvcviewer/me/data", viewer.port)

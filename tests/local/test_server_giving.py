@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 from clew.prov.events import from_batch, from_lines
 from clew.prov.export.recorded_events import stored_digests
@@ -23,7 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     project = Project(tmp_path_factory.mktemp("giving"))
     (project / "raw.txt").write_text("3\n1\n2\n")
     project.sh("sort raw.txt > sorted.txt")
-    with serving(project) as found:
+    with run_server(project) as found:
         yield found
 
 
@@ -52,7 +52,7 @@ def test_another_server_takes_what_this_one_gives(client: httpx2.Client, tmp_pat
     batch = events(client)
     wanted = sorted(stored_digests(from_batch(batch)))
     other = Project(tmp_path)
-    with serving(other) as taking, taking.client() as there:
+    with run_server(other) as taking, taking.client() as there:
         named = {"params": {"for": "a-copy"}}
         missing = there.post("/api/v1/content/missing", json={"contents": wanted}, **named).json()
         records = client.post("/api/v1/content/records", json={"contents": missing["contents"]})

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.driver import CLEW, Project
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 import clew
 from clew.server.app import build_app
@@ -37,7 +37,7 @@ CLOSED = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(Project(tmp_path_factory.mktemp("identity"))) as running:
+    with run_server(Project(tmp_path_factory.mktemp("identity"))) as running:
         yield running
 
 
@@ -149,7 +149,7 @@ def test_a_cookie_serves_the_servers_own_pages_alone(server: Server) -> None:
 def test_the_token_of_the_environment_is_the_stronger_one(tmp_path: Path) -> None:
     project = Project(tmp_path, CLEW_TOKEN="of-the-environment")
     own = (project / ".clew/token").read_text().strip()
-    with serving(project) as server:
+    with run_server(project) as server:
         assert server.token == "of-the-environment"
         with server.client() as client:
             assert client.get("/api/v1/executions").status_code == 200
@@ -159,7 +159,7 @@ def test_the_token_of_the_environment_is_the_stronger_one(tmp_path: Path) -> Non
 
 def test_no_secret_is_in_the_log_or_in_what_tasks_find(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    with serving(project, "--runs", "1") as server:
+    with run_server(project, "--runs", "1") as server:
         with server.client() as client:
             client.get(f"/?token={server.token}")
             client.get(f"/api/v1/executions?token={server.token}")
@@ -197,7 +197,7 @@ def test_a_port_that_is_taken_is_an_error_with_a_hint(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_in_peace_when_told_to(tmp_path: Path, number: signal.Signals) -> None:
     project = Project(tmp_path)
-    with serving(project) as server:
+    with run_server(project) as server:
         children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
         below = [int(pid) for pid in children.read_text().split()]
         server.process.send_signal(number)

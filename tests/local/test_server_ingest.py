@@ -25,8 +25,8 @@ import msgspec
 import pytest
 import zstandard
 from tests.driver import Project
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
+from tests.local.processes import wait_until
+from tests.local.server import Server, run_server
 
 from clew.prov.events import AnyEvent, Content, Ended, Started, Version, to_batch, to_lines
 from clew.server.ingest_limits import MAX_REQUESTS
@@ -45,7 +45,7 @@ def there(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
 
 @pytest.fixture
 def server(there: Project) -> Iterator[Server]:
-    with serving(there) as started:
+    with run_server(there) as started:
         yield started
 
 
@@ -455,7 +455,7 @@ def test_the_server_is_killed_at_any_moment(tmp_path: Path, there: Project) -> N
     chance = random.Random(4)
     here = None
     for turn in range(4):
-        with serving(there) as server:
+        with run_server(there) as server:
             here = here or sender(tmp_path / "here", server)
             here.environment["CLEW_SERVER"] = server.address
             (here / "in").write_bytes(chance.randbytes(8 << 20))
@@ -466,7 +466,7 @@ def test_the_server_is_killed_at_any_moment(tmp_path: Path, there: Project) -> N
             assert done.status == turn  # the command's own, whatever became of the server
         whole(here, there)
     assert here is not None
-    with serving(there) as server:
+    with run_server(there) as server:
         here.environment["CLEW_SERVER"] = server.address
         here.sh("true")
     assert [found["uid"] for found in known(there)] == _uids(here)
@@ -512,7 +512,7 @@ def test_when_too_much_is_under_way_others_come_again(server: Server) -> None:
         try:
             for one in slow:
                 one.sendall(head.encode())
-            await_(
+            wait_until(
                 "requests under way",
                 lambda: _measured(server, "clew_http_requests_under_way") == idle + MAX_REQUESTS,
             )
@@ -520,7 +520,7 @@ def test_when_too_much_is_under_way_others_come_again(server: Server) -> None:
         finally:
             for one in slow:
                 one.close()
-        await_("room", lambda: not refused())
+        wait_until("room", lambda: not refused())
 
 
 def test_of_many_senders_nothing_is_lost(tmp_path: Path, there: Project, server: Server) -> None:

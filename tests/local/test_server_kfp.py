@@ -17,7 +17,7 @@ import httpx2
 import pytest
 import yaml
 from tests.driver import Project
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 from tests.unit.pipelines.compiled_pipelines import document, leaf, task
 
 import clew
@@ -38,7 +38,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, s
 
 @pytest.fixture(scope="module")
 def server(project: Project) -> Iterator[Server]:
-    with serving(project, "--runs", "2") as found:
+    with run_server(project, "--runs", "2") as found:
         yield found
 
 
@@ -334,14 +334,14 @@ def test_a_server_that_is_killed_meanwhile_leaves_nothing(
     tmp_path: Path, graph_in_turn: dict[str, str]
 ) -> None:
     project = Project(tmp_path, **graph_in_turn)
-    with serving(project, "--runs", "2") as server:
+    with run_server(project, "--runs", "2") as server:
         with begin_upload(server, "broken"), server.client() as client:
             assert client.get(f"{ROOT}/pipelines").json() == {"total_size": 0}
             server.process.kill()
         server.process.wait()
     assert kept(project) == [(0,), (0,), (0,)]
     with (
-        serving(project, "--runs", "2") as server,
+        run_server(project, "--runs", "2") as server,
         server.client(base_url=f"{server.address}{ROOT}/") as client,
     ):
         assert upload(client, TEXT, name="broken").status_code == 200

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.driver import Project
-from tests.local.serving import serving
+from tests.local.server import run_server
 from tests.unit.pipelines.compiled_pipelines import document, leaf, task
 
 NOBODY = "0" * 32
@@ -107,7 +107,7 @@ def client(
     tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]
 ) -> Iterator[httpx2.Client]:
     with (
-        serving(Project(tmp_path_factory.mktemp("any"), **graph), "--runs", "2") as server,
+        run_server(Project(tmp_path_factory.mktemp("any"), **graph), "--runs", "2") as server,
         server.client(base_url=f"{server.address}/apis/v2beta1/") as found,
     ):
         yield found

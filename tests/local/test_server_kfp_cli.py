@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.driver import Project
 from tests.local.programs.compiling import HERE
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 KFP = Path(sys.executable).with_name("kfp")
 Kfp = Callable[..., Any]
@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def server(project: Project) -> Iterator[Server]:
-    with serving(project, "--runs", "2") as found:
+    with run_server(project, "--runs", "2") as found:
         yield found
 
 

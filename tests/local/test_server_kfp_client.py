@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.driver import Project
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -35,7 +35,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> 
 
 @pytest.fixture(scope="module")
 def server(project: Project) -> Iterator[Server]:
-    with serving(project, "--runs", "2") as found:
+    with run_server(project, "--runs", "2") as found:
         yield found
 
 

@@ -9,9 +9,9 @@ from urllib.parse import quote
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.asking import raw
-from tests.local.serving import Server, serving
-from tests.local.upstreams import Table
+from tests.local.raw_http import connect
+from tests.local.server import Server, run_server
+from tests.local.upstream import TargetTable
 
 UPGRADE = (
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -63,9 +63,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     (project / "folder").mkdir()
     (project / "loop").symlink_to("loop")
     (project / "link").symlink_to("/proc/self/mem")
-    table = Table(project.folder.parent / "targets.toml")
+    table = TargetTable(project.folder.parent / "targets.toml")
     table.add("notebook/me/any", 9)
-    with serving(project, "--targets", str(table.path)) as running:
+    with run_server(project, "--targets", str(table.path)) as running:
         yield running
     assert not [line for line in running.lines() if "traceback" in line]
 
@@ -99,7 +99,7 @@ def test_a_request_needs_one_sound_host(server: Server, path: str, more: str) ->
         host = "" if hosts is None else f"Host: {hosts}\r\n"
         head = f"GET {path} HTTP/1.1\r\n{host}Authorization: Bearer {server.token}\r\n{more}"
         for address in (server.address, server.apps):
-            with raw(server, address) as connection:
+            with connect(server, address) as connection:
                 connection.sendall(f"{head}\r\n".encode())
                 assert connection.recv(65536).startswith(b"HTTP/1.1 400 "), (address, hosts)
 
@@ -130,7 +130,7 @@ def test_no_address_fails_the_server(server: Server, line: str) -> None:
     for more in ("Connection: close\r\n", UPGRADE):
         head = f"{line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}\r\n{more}\r\n"
         for address in (server.address, server.apps):
-            with raw(server, address) as connection:
+            with connect(server, address) as connection:
                 connection.sendall(head.encode())
                 status = connection.recv(65536).split()[1]
                 # 502: there is nothing behind notebook/me/any

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from tests.driver import Project
 from tests.local.programs.compiling import HERE, run_script
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     project.sh("wc -l sorted.csv > lines.txt")
     spec = project / "measuring.yaml"
     run_script(HERE / "measuring.py", spec)
-    with serving(project, "--runs", "1") as found, found.client() as client:
+    with run_server(project, "--runs", "1") as found, found.client() as client:
         _run(client, spec)
         yield found
 

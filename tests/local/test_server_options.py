@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.driver import Project
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 PIPELINE = """
 from kfp import dsl
@@ -75,7 +75,7 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     (folder / "together.py").write_text(PIPELINE)
     (folder / "saying.py").write_text(CONTAINER)
     project = Project(place)
-    with serving(project, "--runs", "2") as server:
+    with run_server(project, "--runs", "2") as server:
         yield Asking(folder, project, server)
 
 
@@ -142,7 +142,7 @@ def test_on_host_is_for_the_server_to_allow(asking: Asking, tmp_path: Path) -> N
     assert "--on-host" in refused["hint"]
     assert asking("run", "saying.py", "--on-host").returncode == 4
     project = Project(tmp_path)
-    with serving(project, "--runs", "2", "--on-host") as server:
+    with run_server(project, "--runs", "2", "--on-host") as server:
         allowed = Asking(asking.folder, project, server)
         ran = allowed("run", "saying.py", "--on-host")
         assert ran.returncode == 0, ran.stderr

@@ -10,11 +10,11 @@ from pathlib import Path
 import httpx2
 import pytest
 from playwright.sync_api import BrowserContext
-from tests.browser import wait_until
+from tests.browser import wait_for_value
 from tests.driver import Project
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
-from tests.local.upstreams import Table, head, upstream
+from tests.local.processes import wait_until
+from tests.local.server import Server, run_server
+from tests.local.upstream import TargetTable, read_head, run_upstream
 
 # What a hostile notebook's page tries, with its user's cookies; each finds what it could read.
 ATTACK = """
@@ -76,23 +76,23 @@ addEventListener('load', async () => {
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return Table(tmp_path_factory.mktemp("origins") / "targets.toml")
+def table(tmp_path_factory: pytest.TempPathFactory) -> TargetTable:
+    return TargetTable(tmp_path_factory.mktemp("origins") / "targets.toml")
 
 
 @pytest.fixture(scope="module")
-def server(table: Table) -> Iterator[Server]:
-    with serving(Project(table.path.parent), "--targets", str(table.path)) as running:
+def server(table: TargetTable) -> Iterator[Server]:
+    with run_server(Project(table.path.parent), "--targets", str(table.path)) as running:
         yield running
 
 
 def test_a_hostile_notebook_cannot_ask_the_api(
-    server: Server, table: Table, browser: BrowserContext
+    server: Server, table: TargetTable, browser: BrowserContext
 ) -> None:
     heard: list[bytes] = []
 
     async def hostile(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while text := await head(reader):
+        while text := await read_head(reader):
             heard.append(text)
             page = (ATTACK % {"api": json.dumps(server.address)}).encode()
             text = b"own" if b"/own " in text else page
@@ -101,12 +101,12 @@ def test_a_hostile_notebook_cannot_ask_the_api(
             writer.write(b"HTTP/1.1 200 OK\r\n" + kind + text)
             await writer.drain()
 
-    with upstream(hostile) as port, browser.new_page() as page, server.client() as client:
+    with run_upstream(hostile) as port, browser.new_page() as page, server.client() as client:
         table.add("notebook/me/hostile", port)
         page.goto(f"{server.address}/?token={server.token}")
-        wait_until(page, "document.title.startsWith('Clew')")
+        wait_for_value(page, "document.title.startsWith('Clew')")
         page.goto(f"{server.address}/notebook/me/hostile/")
-        wait_until(page, "window.told !== undefined")
+        wait_for_value(page, "window.told !== undefined")
         assert page.evaluate("location.href") == f"{server.apps}/notebook/me/hostile/"
         told = page.evaluate("window.told")
         made = client.get("/apis/v2beta1/experiments").json().get("experiments", [])
@@ -119,7 +119,7 @@ def test_a_hostile_notebook_cannot_ask_the_api(
         assert set(told.values()) == {"refused"}, told
         wanted = {"/api/v1/executions", "/api/v1/runs/r1/events", "/logout"}
         refused = {401, 403}
-        await_("all to be tried", lambda: wanted <= {one[1] for one in asked(server)})
+        wait_until("all to be tried", lambda: wanted <= {one[1] for one in asked(server)})
         tried = asked(server)
         assert wanted <= {path for _, path, status in tried if status == 403}
         served = {one for one in tried if one[2] not in refused}
@@ -130,7 +130,7 @@ def test_a_hostile_notebook_cannot_ask_the_api(
         }
         assert not [one for one in served if one[0] == "POST"]
         page.goto(server.address)  # the session of the user is as it was
-        wait_until(page, "document.title.startsWith('Clew')")
+        wait_for_value(page, "document.title.startsWith('Clew')")
     assert not [one for one in heard if b"clew-" in one.lower()]
 
 
@@ -143,11 +143,11 @@ def asked(server: Server) -> set[tuple[str, str, int]]:
     }
 
 
-def test_the_api_leads_to_the_notebooks_and_serves_none(server: Server, table: Table) -> None:
+def test_the_api_leads_to_the_notebooks_and_serves_none(server: Server, table: TargetTable) -> None:
     async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         raise AssertionError("it was asked")
 
-    with upstream(never) as port, server.client() as client, server.apps_client() as apps:
+    with run_upstream(never) as port, server.client() as client, server.apps_client() as apps:
         table.add("notebook/me/never", port)
         place = "/notebook/me/never/"
         assert client.get(place).status_code == 303
@@ -161,17 +161,17 @@ def test_the_api_leads_to_the_notebooks_and_serves_none(server: Server, table: T
 
 
 def test_with_a_template_a_session_reaches_its_own_notebook_alone(tmp_path: Path) -> None:
-    table = Table(tmp_path / "targets.toml")
+    table = TargetTable(tmp_path / "targets.toml")
     project = Project(tmp_path)
     asked = ("--targets", str(table.path), "--apps-origin", "http://{name}-{id}.example.org")
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
+        await read_head(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         await writer.drain()
 
     # Names of example.org lead nowhere here: the port is dialled, and the host is stated.
-    with upstream(answer) as port, serving(project, *asked, "--apps-port", "0") as server:
+    with run_upstream(answer) as port, run_server(project, *asked, "--apps-port", "0") as server:
         for name in ("a", "b"):
             table.add(f"notebook/me/{name}", port)
         apps = f"http://127.0.0.1:{_other_port(server)}"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
+from tests.local.processes import wait_until
 from tests.local.programs.compiling import run_script
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
+from tests.local.server import Server, run_server
 from tests.local.test_cmd_pipeline import answer
 from tests.local.test_robust_postgres import Server as PostgreSQL
 from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
@@ -88,7 +88,7 @@ def survives(
     def let_them_end() -> None:
         for gate in gates:
             gate.touch()
-        await_("the end of the tasks", lambda: all(map(gone, tasks)))
+        wait_until("the end of the tasks", lambda: all(map(gone, tasks)))
 
     outage(let_them_end)
     found = over(asking, asked)
@@ -126,7 +126,7 @@ def test_lost_connections_and_a_restart(asking: Asking, mortal: PostgreSQL) -> N
         let_them_end()
         mortal.restart()
 
-    with serving(asking.project, "--runs", "2", "--on-host") as server:
+    with run_server(asking.project, "--runs", "2", "--on-host") as server:
         survives(asking, outage, server)
 
 
@@ -146,20 +146,20 @@ def test_a_server_that_ends_while_the_database_is_away(
 ) -> None:
     """What was done meanwhile is known to the next server."""
     gate = Path(f"{asking.log}-gate")
-    with serving(asking.project, "--runs", "1", "--on-host") as server:
+    with run_server(asking.project, "--runs", "1", "--on-host") as server:
         run = asking.gated(gate)
         (task,) = asking.waits(gate)
         mortal.die()
         gate.touch()
-        await_("the end of the task", lambda: gone(task))
+        wait_until("the end of the task", lambda: gone(task))
         kept = asking.project / ".clew/pending"
-        await_("its end, kept", lambda: f"{run}/wait" in ends(kept))
+        wait_until("its end, kept", lambda: f"{run}/wait" in ends(kept))
         server.process.send_signal(number)
         server.process.wait()
     mortal.start()
     with asking.graph() as graph:  # so that nobody need wait for the end of the lease
         graph.connection.rows("UPDATE run_request SET lease = 0 WHERE id = ?", (run,))
-    with serving(asking.project, "--runs", "1", "--on-host") as server:
+    with run_server(asking.project, "--runs", "1", "--on-host") as server:
         (found,) = over(asking, [run])
         assert (found.state, found.error) == ("succeeded", None)
         assert asking.counted() == {"1": 1, "11": 3}, "no task ran twice"
@@ -173,7 +173,7 @@ def test_connections_that_are_lost_again_and_again(
 ) -> None:
     gate = Path(f"{asking.log}-gate")
     gate.touch()
-    with serving(asking.project, "--runs", "2", "--on-host") as server:
+    with run_server(asking.project, "--runs", "2", "--on-host") as server:
         asked = [asking.gated(gate, n) for n in range(100, 104)]
         for _ in range(40):
             mortal.cut()
@@ -204,8 +204,8 @@ def test_a_database_that_is_away(
         mortal.start()
 
     with (
-        serving(asking.project, "--runs", "2", "--on-host") as server,
-        serving(asking.project, "--runs", "2", "--on-host") as other,
+        run_server(asking.project, "--runs", "2", "--on-host") as server,
+        run_server(asking.project, "--runs", "2", "--on-host") as other,
     ):
         survives(asking, outage, server, other)
 
@@ -221,10 +221,10 @@ def test_a_server_that_alone_loses_its_database(
     way = tmp_path / ".s.PGSQL.5432"
     way.symlink_to(f"{mortal.home}/.s.PGSQL.5432")
     alone = f"host={tmp_path} user=clew dbname=postgres application_name=alone"
-    with serving(asking.project, "--runs", "1", "--on-host", "--graph", alone):
+    with run_server(asking.project, "--runs", "1", "--on-host", "--graph", alone):
         run = asking.gated(gate)
         (task,) = asking.waits(gate)
-        with serving(asking.project, "--runs", "1", "--on-host") as other:
+        with run_server(asking.project, "--runs", "1", "--on-host") as other:
             way.unlink()
             mortal.cut("application_name = 'alone'")
             with asking.graph() as graph:  # so that nobody need wait for the end of the lease

@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.asking import WAIT, asking, raw, until
-from tests.local.serving import Server, serving
-from tests.local.upstreams import Table, answering, head, upstream
+from tests.local.raw_http import WAIT, connect, receive_until, request_bytes
+from tests.local.server import Server, run_server
+from tests.local.upstream import TargetTable, read_head, respond_with, run_upstream
 
 import clew
 from clew.server.catalogue import proxy_traffic
@@ -29,13 +29,13 @@ users: [{name: me, user: {}}]
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return Table(tmp_path_factory.mktemp("proxy") / "targets.toml")
+def table(tmp_path_factory: pytest.TempPathFactory) -> TargetTable:
+    return TargetTable(tmp_path_factory.mktemp("proxy") / "targets.toml")
 
 
 @pytest.fixture(scope="module")
-def server(table: Table) -> Iterator[Server]:
-    with serving(Project(table.path.parent), "--targets", str(table.path)) as running:
+def server(table: TargetTable) -> Iterator[Server]:
+    with run_server(Project(table.path.parent), "--targets", str(table.path)) as running:
         yield running
 
 
@@ -46,16 +46,16 @@ def client(server: Server) -> Iterator[httpx2.Client]:
 
 
 def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
-    server: Server, table: Table
+    server: Server, table: TargetTable
 ) -> None:
     heard: list[bytes] = []
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await head(reader))
+        heard.append(await read_head(reader))
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         await writer.drain()
 
-    with upstream(handler) as port, httpx2.Client() as client:
+    with run_upstream(handler) as port, httpx2.Client() as client:
         table.add("notebook/me/heard", port)
         client.get(f"{server.address}/?token={server.token}")
         there = client.get(f"{server.address}/notebook/me/heard/").headers["location"]
@@ -106,14 +106,14 @@ def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
 
 
 def test_addresses_are_rewritten_and_headers_set_where_the_target_wants_it(
-    server: Server, client: httpx2.Client, table: Table
+    server: Server, client: httpx2.Client, table: TargetTable
 ) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await head(reader)
+        asked = await read_head(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(asked), asked))
         await writer.drain()
 
-    with upstream(echo) as port:
+    with run_upstream(echo) as port:
         table.add(
             "notebook/me/top", port, 'rewrite = "/"\nheaders = {X-Root = "/notebook/me/top/"}'
         )
@@ -132,17 +132,17 @@ def test_addresses_are_rewritten_and_headers_set_where_the_target_wants_it(
     assert (bare.status_code, bare.headers["location"]) == (308, "/notebook/me/top/?q=1")
 
 
-def test_an_answer_comes_as_it_is_made(client: httpx2.Client, table: Table) -> None:
+def test_an_answer_comes_as_it_is_made(client: httpx2.Client, table: TargetTable) -> None:
     taken = threading.Event()
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
+        await read_head(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
         assert await asyncio.to_thread(taken.wait, WAIT)
         writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
         await writer.drain()
 
-    with upstream(handler) as port:
+    with run_upstream(handler) as port:
         table.add("notebook/me/stream", port)
         with client.stream("GET", "/notebook/me/stream/") as answer:
             pieces = answer.iter_raw()
@@ -152,10 +152,10 @@ def test_an_answer_comes_as_it_is_made(client: httpx2.Client, table: Table) -> N
 
 
 def test_a_request_goes_on_as_it_is_sent_and_may_be_answered_meanwhile(
-    server: Server, table: Table
+    server: Server, table: TargetTable
 ) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await head(reader)
+        asked = await read_head(reader)
         assert b"transfer-encoding: chunked" in asked
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         while size := int(await reader.readline(), 16):
@@ -164,27 +164,27 @@ def test_a_request_goes_on_as_it_is_sent_and_may_be_answered_meanwhile(
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 
-    with upstream(echo) as port, raw(server, server.apps) as connection:
+    with run_upstream(echo) as port, connect(server, server.apps) as connection:
         table.add("notebook/me/echo", port)
         chunked = "Transfer-Encoding: chunked"
-        connection.sendall(asking(server, "POST /notebook/me/echo/", chunked))
+        connection.sendall(request_bytes(server, "POST /notebook/me/echo/", chunked))
         for word in (b"one", b"another"):
             connection.sendall(b"%x\r\n%s\r\n" % (len(word), word))
-            until(connection, word.upper())
+            receive_until(connection, word.upper())
         connection.sendall(b"0\r\n\r\n")
-        until(connection, b"0\r\n\r\n")
+        receive_until(connection, b"0\r\n\r\n")
 
 
-def test_answers_without_a_body_have_none(client: httpx2.Client, table: Table) -> None:
+def test_answers_without_a_body_have_none(client: httpx2.Client, table: TargetTable) -> None:
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while asked := await head(reader):
+        while asked := await read_head(reader):
             status = b"304 Not Modified" if b" /304 " in asked else b"200 OK"
             length = b"" if b" /204 " in asked else b"Content-Length: 7\r\n"
             status = b"204 No Content" if b" /204 " in asked else status
             writer.write(b"HTTP/1.1 %s\r\n%sETag: x\r\n\r\n" % (status, length))
             await writer.drain()
 
-    with upstream(handler) as port:
+    with run_upstream(handler) as port:
         table.add("notebook/me/bodyless", port, 'rewrite = "/"')
         for _ in range(3):
             assert client.head("/notebook/me/bodyless/").headers["content-length"] == "7"
@@ -193,43 +193,43 @@ def test_answers_without_a_body_have_none(client: httpx2.Client, table: Table) -
 
 
 def test_an_answer_that_ends_with_its_connection_is_whole(
-    client: httpx2.Client, table: Table
+    client: httpx2.Client, table: TargetTable
 ) -> None:
-    with upstream(answering(b"HTTP/1.0 200 OK\r\n\r\nall there is")) as port:
+    with run_upstream(respond_with(b"HTTP/1.0 200 OK\r\n\r\nall there is")) as port:
         table.add("notebook/me/old", port)
         assert client.get("/notebook/me/old/").text == "all there is"
 
 
 def test_a_connection_that_was_closed_while_it_waited_costs_nothing(
-    client: httpx2.Client, table: Table
+    client: httpx2.Client, table: TargetTable
 ) -> None:
     """The target keeps connections, as it says, but not always."""
     said = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok"
-    with upstream(answering(said)) as port:
+    with run_upstream(respond_with(said)) as port:
         table.add("notebook/me/fickle", port)
         for _ in range(20):
             assert client.get("/notebook/me/fickle/").text == "ok"
 
 
 def test_a_target_that_answers_early_does_not_take_the_next_request_for_the_rest(
-    server: Server, client: httpx2.Client, table: Table
+    server: Server, client: httpx2.Client, table: TargetTable
 ) -> None:
     async def early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while asked := await head(reader):
+        while asked := await read_head(reader):
             method = asked.split()[0]
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n%s" % method)
             if method == b"PUT":
                 await reader.readexactly(10)
 
-    with upstream(early) as port, raw(server, server.apps) as connection:
+    with run_upstream(early) as port, connect(server, server.apps) as connection:
         table.add("notebook/me/early", port)
-        connection.sendall(asking(server, "PUT /notebook/me/early/", "Content-Length: 10"))
-        until(connection, b"\r\n\r\nPUT")
+        connection.sendall(request_bytes(server, "PUT /notebook/me/early/", "Content-Length: 10"))
+        receive_until(connection, b"\r\n\r\nPUT")
         assert client.get("/notebook/me/early/").text == "GET"
 
 
 def test_a_target_speaks_for_itself_alone(
-    server: Server, client: httpx2.Client, table: Table
+    server: Server, client: httpx2.Client, table: TargetTable
 ) -> None:
     said = (
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: clew-12345678=x; Path=/\r\n"
@@ -237,7 +237,7 @@ def test_a_target_speaks_for_itself_alone(
         b'Strict-Transport-Security: max-age=9\r\nAlt-Svc: h3=":1"\r\n'
         b"Set-Cookie: theirs=1\r\nService-Worker-Allowed: /\r\nClear-Site-Data: *\r\n\r\n"
     )
-    with upstream(answering(said)) as port:
+    with run_upstream(respond_with(said)) as port:
         table.add("notebook/me/reaches", port)
         answer = client.get("/notebook/me/reaches/")
     client.cookies.clear()
@@ -251,7 +251,7 @@ def test_what_a_viewers_maker_chooses_takes_no_address_of_the_server(tmp_path: P
     nowhere = tmp_path / "kubeconfig"
     nowhere.write_text(NOWHERE)
     with (
-        serving(Project(tmp_path, KUBECONFIG=str(nowhere)), "--on-cluster") as server,
+        run_server(Project(tmp_path, KUBECONFIG=str(nowhere)), "--on-cluster") as server,
         server.client() as client,
         server.apps_client() as apps,
     ):
@@ -270,18 +270,18 @@ def test_what_a_viewers_maker_chooses_takes_no_address_of_the_server(tmp_path: P
 
 def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    table = Table(tmp_path / "targets.toml")
+    table = TargetTable(tmp_path / "targets.toml")
     targets = ("--targets", str(table.path))
 
     async def four(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if (await head(reader)).startswith(b"POST"):
+        if (await read_head(reader)).startswith(b"POST"):
             await reader.readexactly(9)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour")
         await writer.drain()
 
-    with upstream(four) as port:
+    with run_upstream(four) as port:
         table.add("tensorboard/me/shared", port)
-        with serving(project, *targets) as one, serving(project, *targets) as other:
+        with run_server(project, *targets) as one, run_server(project, *targets) as other:
             for server in (one, other, other):
                 with server.apps_client() as client:
                     assert client.get("/tensorboard/me/shared/").text == "four"
@@ -306,7 +306,7 @@ def test_a_table_that_makes_no_sense_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_spoilt_while_it_is_used_is_told(
-    client: httpx2.Client, table: Table
+    client: httpx2.Client, table: TargetTable
 ) -> None:
     good = table.path.read_text()
     table.path.write_text("nonsense")

@@ -15,20 +15,20 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.asking import WAIT, asking, raw, until
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
-from tests.local.upstreams import Table, answering, head, upstream
+from tests.local.processes import wait_until
+from tests.local.raw_http import WAIT, connect, receive_until, request_bytes
+from tests.local.server import Server, run_server
+from tests.local.upstream import TargetTable, read_head, respond_with, run_upstream
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return Table(tmp_path_factory.mktemp("proxy") / "targets.toml")
+def table(tmp_path_factory: pytest.TempPathFactory) -> TargetTable:
+    return TargetTable(tmp_path_factory.mktemp("proxy") / "targets.toml")
 
 
 @pytest.fixture(scope="module")
-def server(table: Table) -> Iterator[Server]:
-    with serving(Project(table.path.parent), "--targets", str(table.path)) as running:
+def server(table: TargetTable) -> Iterator[Server]:
+    with run_server(Project(table.path.parent), "--targets", str(table.path)) as running:
         yield running
 
 
@@ -46,9 +46,9 @@ def client(server: Server) -> Iterator[httpx2.Client]:
     ],
 )
 def test_half_an_answer_never_looks_whole(
-    server: Server, client: httpx2.Client, table: Table, begun: bytes
+    server: Server, client: httpx2.Client, table: TargetTable, begun: bytes
 ) -> None:
-    with upstream(answering(begun)) as port:
+    with run_upstream(respond_with(begun)) as port:
         table.add("notebook/me/dies", port)
         with (
             pytest.raises(httpx2.RemoteProtocolError),
@@ -71,17 +71,17 @@ def test_half_an_answer_never_looks_whole(
     ],
 )
 def test_what_is_no_answer_is_told_as_such(
-    client: httpx2.Client, table: Table, said: bytes, code: str
+    client: httpx2.Client, table: TargetTable, said: bytes, code: str
 ) -> None:
-    with upstream(answering(said)) as port:
+    with run_upstream(respond_with(said)) as port:
         table.add("notebook/me/odd", port)
         answer = client.get("/notebook/me/odd/")
     assert (answer.status_code, answer.json()["code"]) == (502, code)
 
 
-def test_a_second_answer_is_given_to_nobody(client: httpx2.Client, table: Table) -> None:
+def test_a_second_answer_is_given_to_nobody(client: httpx2.Client, table: TargetTable) -> None:
     one = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
-    with upstream(answering(one + b"one" + one + b"two")) as port:
+    with run_upstream(respond_with(one + b"one" + one + b"two")) as port:
         table.add("notebook/me/twice", port)
         for _ in range(3):
             answer = client.get("/notebook/me/twice/")
@@ -89,12 +89,12 @@ def test_a_second_answer_is_given_to_nobody(client: httpx2.Client, table: Table)
 
 
 def test_who_cannot_be_reached_is_named_to_programs_and_to_people(
-    server: Server, client: httpx2.Client, table: Table
+    server: Server, client: httpx2.Client, table: TargetTable
 ) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    with upstream(silent) as port:
+    with run_upstream(silent) as port:
         table.add("notebook/me/late", port, "timeout = 0.2")
         assert client.get("/notebook/me/late/").status_code == 504
         assert client.post("/notebook/me/late/", content=b"x").status_code == 504
@@ -110,12 +110,12 @@ def test_who_cannot_be_reached_is_named_to_programs_and_to_people(
         assert stranger.get(f"{server.apps}/notebook/me/gone/").status_code == 401
 
 
-def test_a_target_hears_that_the_client_went(server: Server, table: Table) -> None:
+def test_a_target_hears_that_the_client_went(server: Server, table: TargetTable) -> None:
     gone = threading.Event()
     began = threading.Event()
 
     async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await head(reader)
+        asked = await read_head(reader)
         if asked.startswith(b"GET"):
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
         began.set()
@@ -128,17 +128,19 @@ def test_a_target_hears_that_the_client_went(server: Server, table: Table) -> No
         finally:
             gone.set()
 
-    with upstream(endless) as port:
+    with run_upstream(endless) as port:
         table.add("notebook/me/endless", port)
-        with raw(server, server.apps) as connection:
-            connection.sendall(asking(server, "GET /notebook/me/endless/"))
-            until(connection, b"xxxx")
+        with connect(server, server.apps) as connection:
+            connection.sendall(request_bytes(server, "GET /notebook/me/endless/"))
+            receive_until(connection, b"xxxx")
         assert gone.wait(WAIT)
         gone.clear()
         began.clear()
-        with raw(server, server.apps) as connection:
+        with connect(server, server.apps) as connection:
             length = "Content-Length: 1000000"
-            connection.sendall(asking(server, "POST /notebook/me/endless/", length) + b"some")
+            connection.sendall(
+                request_bytes(server, "POST /notebook/me/endless/", length) + b"some"
+            )
             assert began.wait(WAIT)
         assert gone.wait(WAIT)
 
@@ -149,14 +151,14 @@ def _memory(process: int) -> int:
 
 
 def test_who_does_not_take_what_was_asked_for_holds_up_the_target(
-    server: Server, table: Table
+    server: Server, table: TargetTable
 ) -> None:
     """What is not taken waits where it is: the server does not fetch it."""
     size = 256 << 20
     stuck = threading.Event()
 
     async def eager(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
+        await read_head(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
         for _ in range(size >> 20):
             writer.write(b"x" * (1 << 20))
@@ -167,12 +169,12 @@ def test_who_does_not_take_what_was_asked_for_holds_up_the_target(
                 stuck.set()
                 await writer.drain()
 
-    with upstream(eager) as port, raw(server, server.apps) as connection:
+    with run_upstream(eager) as port, connect(server, server.apps) as connection:
         table.add("notebook/me/eager", port)
         before = _memory(server.process.pid)
-        connection.sendall(asking(server, "GET /notebook/me/eager/"))
+        connection.sendall(request_bytes(server, "GET /notebook/me/eager/"))
         assert stuck.wait(WAIT)
-        taken = len(until(connection, b"\r\n\r\n").partition(b"\r\n\r\n")[2])
+        taken = len(receive_until(connection, b"\r\n\r\n").partition(b"\r\n\r\n")[2])
         while taken < size:
             taken += len(connection.recv(1 << 20))
     assert taken == size
@@ -181,31 +183,31 @@ def test_who_does_not_take_what_was_asked_for_holds_up_the_target(
 
 def test_a_server_ends_though_something_is_under_way(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    table = Table(tmp_path / "targets.toml")
+    table = TargetTable(tmp_path / "targets.toml")
 
     async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
+        await read_head(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
         await reader.read()
 
-    with upstream(half) as port:
+    with run_upstream(half) as port:
         table.add("notebook/me/half", port)
         with (
-            serving(project, "--targets", str(table.path)) as server,
-            raw(server, server.apps) as connection,
+            run_server(project, "--targets", str(table.path)) as server,
+            connect(server, server.apps) as connection,
         ):
-            connection.sendall(asking(server, "GET /notebook/me/half/"))
-            until(connection, b"half")
+            connection.sendall(request_bytes(server, "GET /notebook/me/half/"))
+            receive_until(connection, b"half")
             os.kill(server.process.pid, signal.SIGTERM)
             assert connection.recv(1) == b""
             assert server.stop() == 0
 
 
-def test_nothing_is_left_of_what_was_cut(server: Server, table: Table) -> None:
+def test_nothing_is_left_of_what_was_cut(server: Server, table: TargetTable) -> None:
     """Whoever cuts, and when: afterwards the server holds as many connections as before."""
 
     async def moody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await head(reader)
+        asked = await read_head(reader)
         if b"/dies" in asked:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")
         elif b"/silent" not in asked:
@@ -223,15 +225,15 @@ def test_nothing_is_left_of_what_was_cut(server: Server, table: Table) -> None:
                 found += "socket" in os.readlink(one)
         return found
 
-    with upstream(moody) as port:
+    with run_upstream(moody) as port:
         table.add("notebook/me/moody", port)
         before = connections()
         for path in ("dies", "silent", "endless") * 10:
-            with raw(server, server.apps) as connection:
-                connection.sendall(asking(server, f"GET /notebook/me/moody/{path}"))
+            with connect(server, server.apps) as connection:
+                connection.sendall(request_bytes(server, f"GET /notebook/me/moody/{path}"))
                 if path == "dies":
                     while connection.recv(65536):
                         pass
                 elif path == "endless":
-                    until(connection, b"xxx")
-        await_("all to be closed", lambda: connections() <= before)
+                    receive_until(connection, b"xxx")
+        wait_until("all to be closed", lambda: connections() <= before)

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.driver import Project
 from tests.local import desync
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 from tests.local.test_server_sockets import jupyter
-from tests.local.upstreams import Table
+from tests.local.upstream import TargetTable
 
 _WEB = "/notebook/me/web/"
 
@@ -53,18 +53,18 @@ class Front:
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return Table(tmp_path_factory.mktemp("desync") / "targets.toml")
+def table(tmp_path_factory: pytest.TempPathFactory) -> TargetTable:
+    return TargetTable(tmp_path_factory.mktemp("desync") / "targets.toml")
 
 
 @pytest.fixture(scope="module")
-def server(table: Table) -> Iterator[Server]:
-    with serving(Project(table.path.parent), "--targets", str(table.path)) as running:
+def server(table: TargetTable) -> Iterator[Server]:
+    with run_server(Project(table.path.parent), "--targets", str(table.path)) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def front(server: Server, table: Table) -> Iterator[Front]:
+def front(server: Server, table: TargetTable) -> Iterator[Front]:
     folder = table.path.parent / "nginx"
     with desync.nginx(folder) as (port, log), server.apps_client() as client:
         table.add("notebook/me/web", port)
@@ -122,7 +122,7 @@ def test_a_connection_is_closed_where_another_protocol_was_asked_for(front: Fron
 
 
 def test_a_real_jupyter_sees_no_smuggled_request(
-    tmp_path: Path, server: Server, table: Table
+    tmp_path: Path, server: Server, table: TargetTable
 ) -> None:
     host, port = server.apps.removeprefix("http://").split(":")
     with jupyter(tmp_path / "home", "/notebook/me/lab/") as behind, server.apps_client() as client:

@@ -8,57 +8,61 @@ from pathlib import Path
 
 import pytest
 from tests.driver import CLEW
-from tests.local.surviving import await_
-from tests.local.twins import Twins, twins
+from tests.local.local_and_remote import LocalAndRemote, start_local_and_remote
+from tests.local.processes import wait_until
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> Iterator[Twins]:
-    with twins(tmp_path) as found:
+def both(tmp_path: Path) -> Iterator[LocalAndRemote]:
+    with start_local_and_remote(tmp_path) as found:
         yield found
 
 
-def test_a_file_is_brought_in(both: Twins) -> None:
+def test_a_file_is_brought_in(both: LocalAndRemote) -> None:
     both.write("raw.txt", "3\n1\n2\n")
-    assert both.own.command("exec", "--", "sort", "raw.txt").returncode == 0
-    assert both.asked("exec", "--", "sort", "raw.txt").returncode == 0
+    assert both.local.command("exec", "--", "sort", "raw.txt").returncode == 0
+    assert both.run_remote("exec", "--", "sort", "raw.txt").returncode == 0
     both.write("other.txt", "b\na\n")
-    assert both.same("repeat", "e2", "--set", "1=other.txt", status=3) == "a\nb\n"
-    both.same("repeat", "e2", "--set", "1=other.txt", "--json", status=3)
-    both.same("given", "other.txt", "repeat", "e2", "%1", status=3)
-    both.same("repeat", "e2", "--set", "1=nowhere.txt", status=3)
+    assert both.run_both("repeat", "e2", "--set", "1=other.txt", status=3) == "a\nb\n"
+    both.run_both("repeat", "e2", "--set", "1=other.txt", "--json", status=3)
+    both.run_both("given", "other.txt", "repeat", "e2", "%1", status=3)
+    both.run_both("repeat", "e2", "--set", "1=nowhere.txt", status=3)
 
 
-def test_a_file_of_the_server_is_not_brought_in(both: Twins) -> None:
+def test_a_file_of_the_server_is_not_brought_in(both: LocalAndRemote) -> None:
     """A word that names a file there, but none here, is a word."""
-    (both.there / "there.txt").write_text("of the server\n")
+    (both.served / "there.txt").write_text("of the server\n")
     both.write("raw.txt", "1\n")
-    assert both.asked("exec", "--", "cat", "raw.txt").returncode == 0
-    ran = both.asked("repeat", "e2", "--set", "1=there.txt")
+    assert both.run_remote("exec", "--", "cat", "raw.txt").returncode == 0
+    ran = both.run_remote("repeat", "e2", "--set", "1=there.txt")
     assert (ran.returncode, ran.stdout) == (3, b"")
 
 
-def test_a_large_file_travels_by_chunk(both: Twins) -> None:
+def test_a_large_file_travels_by_chunk(both: LocalAndRemote) -> None:
     large = "".join(f"{number * number}\n" for number in range(300_000))
     both.write("raw.txt", large)
-    assert both.asked("exec", "--", "wc", "-c", "raw.txt").returncode == 0
-    (both.far / "other.txt").write_text("0\n" + large)
+    assert both.run_remote("exec", "--", "wc", "-c", "raw.txt").returncode == 0
+    (both.remote_folder / "other.txt").write_text("0\n" + large)
     before = both.metric("clew_ingest_bytes_total")
-    ran = both.asked("repeat", "e2", "--set", "2=other.txt")
+    ran = both.run_remote("repeat", "e2", "--set", "2=other.txt")
     assert ran.stdout == f"{len(large) + 2} other.txt\n".encode()
     assert 0 < both.metric("clew_ingest_bytes_total") - before < len(large) / 10
 
 
-def test_output_is_live_and_each_where_it_belongs(both: Twins) -> None:
+def test_output_is_live_and_each_where_it_belongs(both: LocalAndRemote) -> None:
     """It waits for a file that is there only once its first line has been seen here."""
     both.write(
         "loud.sh", 'echo first; echo oh >&2; if [ -n "$1" ]; then sleep 600; fi; echo last\n'
     )
     both.sh("sh loud.sh", "--name", "loud")
-    assert both.same("repeat", "loud") == "first\nlast\n"
+    assert both.run_both("repeat", "loud") == "first\nlast\n"
     words = [*CLEW, "repeat", "loud", "--set", "2=sh loud.sh 617"]
     slow = subprocess.Popen(
-        words, cwd=both.far, env=both.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        words,
+        cwd=both.remote_folder,
+        env=both.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert slow.stdout is not None
     assert slow.stderr is not None
@@ -67,8 +71,10 @@ def test_output_is_live_and_each_where_it_belongs(both: Twins) -> None:
     assert slow.poll() is None  # its end is ten minutes away
     slow.terminate()
     slow.communicate()
-    await_("its end there", lambda: not _sleeping())
-    await_("its record", lambda: "running" not in [one["state"] for one in both.json("list")])
+    wait_until("its end there", lambda: not _sleeping())
+    wait_until(
+        "its record", lambda: "running" not in [one["state"] for one in both.remote_json("list")]
+    )
 
 
 def _sleeping() -> bool:
@@ -76,34 +82,34 @@ def _sleeping() -> bool:
     return "sleep 617" in found.stdout.splitlines()
 
 
-def test_bytes_that_are_no_text_come_as_they_are(both: Twins) -> None:
+def test_bytes_that_are_no_text_come_as_they_are(both: LocalAndRemote) -> None:
     both.write("bytes.sh", "printf '\\377\\000\\n\\r'; printf '%070000d' 7\n")
     both.sh("sh bytes.sh", "--name", "bytes")
-    ran = both.asked("repeat", "bytes")
+    ran = both.run_remote("repeat", "bytes")
     assert ran.stdout == b"\xff\x00\n\r" + b"7".rjust(70_000, b"0")
 
 
-def test_what_it_left_is_put_here(both: Twins) -> None:
+def test_what_it_left_is_put_here(both: LocalAndRemote) -> None:
     both.sh("mkdir -p a; echo one > a/one; echo two > two")
-    both.same("repeat", "e2", "--keep", "kept")
+    both.run_both("repeat", "e2", "--keep", "kept")
     assert (both.read("kept/a/one"), both.read("kept/two")) == ("one\n", "two\n")
-    both.same("repeat", "e2", "--incremental", "--json")
+    both.run_both("repeat", "e2", "--incremental", "--json")
 
 
-def test_secrets_are_those_that_the_user_names(both: Twins) -> None:
+def test_secrets_are_those_that_the_user_names(both: LocalAndRemote) -> None:
     """And are kept nowhere: not in the record, not in the log."""
     secret = "hunter2-of-whoever-asks"
     with_it = {**both.environment, "DOOR_PASSWORD": secret}
     words = ("exec", "--name", "door", "--", "sh", "-c", "echo ${#DOOR_PASSWORD} $DOOR_PASSWORD")
-    assert both.asked(*words, env=with_it).returncode == 0
-    without = both.json("repeat", "door")["error"]
+    assert both.run_remote(*words, env=with_it).returncode == 0
+    without = both.remote_json("repeat", "door")["error"]
     assert "DOOR_PASSWORD" in without["message"]
-    assert both.asked("repeat", "door", env=with_it).returncode == 2
-    again = both.asked("repeat", "door", "--secret", "DOOR_PASSWORD", env=with_it)
+    assert both.run_remote("repeat", "door", env=with_it).returncode == 2
+    again = both.run_remote("repeat", "door", "--secret", "DOOR_PASSWORD", env=with_it)
     assert (again.returncode, again.stdout) == (0, f"{len(secret)} ***\n".encode())
     assert secret not in both.server.log.read_text()
-    assert secret.encode() not in both.asked("cat", "e3:stdout").stdout
-    found = subprocess.run(["grep", "-rl", secret, both.there / ".clew"], capture_output=True)
+    assert secret.encode() not in both.run_remote("cat", "e3:stdout").stdout
+    found = subprocess.run(["grep", "-rl", secret, both.served / ".clew"], capture_output=True)
     assert found.stdout == b""
 
 
@@ -111,7 +117,7 @@ def test_secrets_are_those_that_the_user_names(both: Twins) -> None:
 
 
 @pytest.fixture
-def chain(both: Twins) -> Twins:
+def chain(both: LocalAndRemote) -> LocalAndRemote:
     """raw.txt -e2-> a.mid -e3-> b.mid -e4-> c.txt; of the .mid files only digests are kept."""
     both.write("raw.txt", "3\n1\n2\n")
     for line in ("sort raw.txt > a.mid", "cat a.mid a.mid > b.mid", "wc -l < b.mid > c.txt"):
@@ -119,7 +125,7 @@ def chain(both: Twins) -> Twins:
     return both
 
 
-def test_a_file_is_made_again_there_and_put_here(chain: Twins) -> None:
+def test_a_file_is_made_again_there_and_put_here(chain: LocalAndRemote) -> None:
     chain.remove("a.mid", "b.mid", "raw.txt")
     planned = chain.same("recreate", "b.mid", "--dry-run", "--json")
     assert [run["execution"] for run in planned["runs"]] == ["e2", "e3"]
@@ -129,7 +135,7 @@ def test_a_file_is_made_again_there_and_put_here(chain: Twins) -> None:
     assert [one["id"] for one in chain.json("list")] == [f"e{n}" for n in range(1, 7)]
 
 
-def test_what_lies_here_as_it_was_is_sent(chain: Twins) -> None:
+def test_what_lies_here_as_it_was_is_sent(chain: LocalAndRemote) -> None:
     """The server has never seen a.mid; this machine has it."""
     chain.remove("b.mid", "raw.txt")
     done = chain.same("recreate", "b.mid", "--json")
@@ -138,7 +144,7 @@ def test_what_lies_here_as_it_was_is_sent(chain: Twins) -> None:
     assert chain.read("b.mid") == "1\n2\n3\n1\n2\n3\n"
 
 
-def test_what_is_stored_is_taken(chain: Twins) -> None:
+def test_what_is_stored_is_taken(chain: LocalAndRemote) -> None:
     chain.remove("c.txt")
     chain.same("recreate", "c.txt", "--to", "back.txt")
     assert chain.read("back.txt") == "6\n"
@@ -148,7 +154,7 @@ def test_what_is_stored_is_taken(chain: Twins) -> None:
     assert chain.read("c.txt") == "6\n"
 
 
-def test_what_cannot_be_made_again_says_why(chain: Twins) -> None:
+def test_what_cannot_be_made_again_says_why(chain: LocalAndRemote) -> None:
     chain.write("a.mid", "changed\n")
     chain.remove("b.mid")
     chain.sh("echo x > d.mid; cat d.mid > e.mid", "--exclude", "*.mid")
@@ -161,10 +167,10 @@ def test_what_cannot_be_made_again_says_why(chain: Twins) -> None:
     chain.same("recreate", "g.mid", status=5)
 
 
-def test_what_comes_out_otherwise_is_not_put(both: Twins) -> None:
+def test_what_comes_out_otherwise_is_not_put(both: LocalAndRemote) -> None:
     both.sh("date +%N > now.mid", "--exclude", "*.mid")
     both.remove("now.mid")
-    ran = both.asked("recreate", "now.mid")
+    ran = both.run_remote("recreate", "now.mid")
     assert ran.returncode == 3
     assert b"came out different: nothing was written" in ran.stderr
-    assert not (both.far / "now.mid").exists()
+    assert not (both.remote_folder / "now.mid").exists()

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from tests.driver import Project
+from tests.local.processes import wait_until
 from tests.local.programs.compiling import run_script
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
+from tests.local.server import Server, run_server
 from tests.local.test_cmd_pipeline import answer
 
 import clew
@@ -108,7 +108,7 @@ class Asking:
     def over(self, *wanted: str) -> list[run_queue.Run]:
         """Those runs, once they are over."""
         with self.graph() as graph:
-            await_(
+            wait_until(
                 "a run's end",
                 lambda: all(
                     run_queue.get(graph, r).state in run_queue.FINAL_STATES for r in wanted
@@ -122,7 +122,7 @@ class Asking:
     def waits(self, gate: Path) -> list[int]:
         """The processes that have waited at a gate, in order, once there is one."""
         said = Path(f"{gate}.pid")
-        await_("a task at its gate", lambda: said.exists() and said.read_text().endswith("\n"))
+        wait_until("a task at its gate", lambda: said.exists() and said.read_text().endswith("\n"))
         return [int(line) for line in said.read_text().split()]
 
 
@@ -155,7 +155,7 @@ def runners(server: Server) -> list[int]:
 
 
 def test_a_run_is_done_with_what_it_was_given(asking: Asking) -> None:
-    with serving(asking.project, "--runs", "2"):
+    with run_server(asking.project, "--runs", "2"):
         run = asking.ask("counting", log=str(asking.log), n=7)
         (found,) = asking.over(run)
     assert (found.state, found.error, found.tries) == ("succeeded", None, 1)
@@ -165,7 +165,7 @@ def test_a_run_is_done_with_what_it_was_given(asking: Asking) -> None:
 
 
 def test_what_cannot_run_here_fails_as_a_run(asking: Asking) -> None:
-    with serving(asking.project, "--runs", "2"):
+    with run_server(asking.project, "--runs", "2"):
         wrong = asking.ask("counting", log=str(asking.log), m=7)
         away = asking.ask("away")
         found = asking.over(wrong, away)
@@ -177,7 +177,7 @@ def test_what_cannot_run_here_fails_as_a_run(asking: Asking) -> None:
 
 def test_a_run_ends_when_somebody_wants_it_to(asking: Asking, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    with serving(asking.project, "--runs", "1"):
+    with run_server(asking.project, "--runs", "1"):
         run = asking.gated(gate)
         (task,) = asking.waits(gate)
         queued = asking.ask("counting", log=str(asking.log), n=2)
@@ -185,7 +185,7 @@ def test_a_run_ends_when_somebody_wants_it_to(asking: Asking, tmp_path: Path) ->
             run_queue.cancel(graph, queued)
             run_queue.cancel(graph, run)
         found = asking.over(run, queued)
-        await_("the end of the task", lambda: gone(task))
+        wait_until("the end of the task", lambda: gone(task))
         again = asking.gated(tmp_path / "other")
         asking.waits(tmp_path / "other")
         (tmp_path / "other").touch()
@@ -199,16 +199,16 @@ def test_a_run_goes_on_when_the_server_comes_back(
     asking: Asking, tmp_path: Path, number: signal.Signals
 ) -> None:
     gate = tmp_path / "gate"
-    with serving(asking.project, "--runs", "2") as server:
+    with run_server(asking.project, "--runs", "2") as server:
         run = asking.gated(gate)
         (task,) = asking.waits(gate)
-        await_("the record of the first task", lambda: done(asking, run))
+        wait_until("the record of the first task", lambda: done(asking, run))
         server.process.send_signal(number)
         server.process.wait()
-        await_("the end of the task", lambda: gone(task))
+        wait_until("the end of the task", lambda: gone(task))
         assert asking.get(run).state in ("queued", "running")
-    with serving(asking.project, "--runs", "2"):
-        await_("another try", lambda: len(asking.waits(gate)) == 2)
+    with run_server(asking.project, "--runs", "2"):
+        wait_until("another try", lambda: len(asking.waits(gate)) == 2)
         gate.touch()
         (found,) = asking.over(run)
     assert found.state == "succeeded"
@@ -218,13 +218,13 @@ def test_a_run_goes_on_when_the_server_comes_back(
 
 def test_a_run_goes_on_when_its_runner_is_killed(asking: Asking, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    with serving(asking.project, "--runs", "2") as server:
+    with run_server(asking.project, "--runs", "2") as server:
         run = asking.gated(gate)
         asking.waits(gate)
-        await_("the record of the first task", lambda: done(asking, run))
+        wait_until("the record of the first task", lambda: done(asking, run))
         for pid in runners(server):
             os.kill(pid, signal.SIGKILL)
-        await_("another try", lambda: len(asking.waits(gate)) == 2)
+        wait_until("another try", lambda: len(asking.waits(gate)) == 2)
         gate.touch()
         (found,) = asking.over(run)
     assert (found.state, found.tries) == ("succeeded", 2)
@@ -232,7 +232,7 @@ def test_a_run_goes_on_when_its_runner_is_killed(asking: Asking, tmp_path: Path)
 
 
 def test_a_run_that_only_the_catalogue_takes_for_failed_can_be_retried(asking: Asking) -> None:
-    with serving(asking.project, "--runs", "2") as server, server.client() as client:
+    with run_server(asking.project, "--runs", "2") as server, server.client() as client:
         run = asking.ask("counting", log=str(asking.log), n=7)
         asking.over(run)
         with asking.graph() as graph:  # as a server left it that lost the database at its end
@@ -253,7 +253,7 @@ def test_what_a_runner_left_that_was_killed_at_once_is_no_hindrance(asking: Aski
     left.mkdir()
     for name in ("lock", "cancel"):
         (left / name).touch()
-    with serving(asking.project, "--runs", "2"):
+    with run_server(asking.project, "--runs", "2"):
         (found,) = asking.over(run)
     assert (found.state, found.error) == ("succeeded", None)
     assert asking.counted() == {"7": 1}
@@ -261,10 +261,10 @@ def test_what_a_runner_left_that_was_killed_at_once_is_no_hindrance(asking: Aski
 
 def test_a_run_that_ends_its_runners_is_given_up(asking: Asking, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    with serving(asking.project, "--runs", "1") as server:
+    with run_server(asking.project, "--runs", "1") as server:
         run = asking.gated(gate)
         for tries in range(1, run_queue.MAX_TRIES + 1):
-            await_("a try", lambda: len(asking.waits(gate)) == tries)  # noqa: B023
+            wait_until("a try", lambda: len(asking.waits(gate)) == tries)  # noqa: B023
             os.kill(runners(server)[0], signal.SIGKILL)
         (found,) = asking.over(run)
         other = asking.ask("counting", log=str(asking.log), n=2)
@@ -279,7 +279,7 @@ def shared(tmp_path: Path, shared_graph: str, compiled: Path) -> Asking:
 
 
 def test_two_servers_share_the_work_and_do_nothing_twice(shared: Asking) -> None:
-    with serving(shared.project, "--runs", "1"), serving(shared.project, "--runs", "1"):
+    with run_server(shared.project, "--runs", "1"), run_server(shared.project, "--runs", "1"):
         asked = [shared.ask("counting", log=str(shared.log), n=n) for n in range(12)]
         found = shared.over(*asked)
     assert {one.state for one in found} == {"succeeded"}
@@ -290,13 +290,13 @@ def test_another_server_goes_on_with_the_runs_of_a_killed_one(
     shared: Asking, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    with serving(shared.project, "--runs", "1") as first:
+    with run_server(shared.project, "--runs", "1") as first:
         run = shared.gated(gate)
         shared.waits(gate)
-        await_("the record of the first task", lambda: done(shared, run))
-        with serving(shared.project, "--runs", "1"):
+        wait_until("the record of the first task", lambda: done(shared, run))
+        with run_server(shared.project, "--runs", "1"):
             first.process.kill()
-            await_("another try", lambda: len(shared.waits(gate)) == 2)
+            wait_until("another try", lambda: len(shared.waits(gate)) == 2)
             gate.touch()
             (found,) = shared.over(run)
     assert found.state == "succeeded"
@@ -326,16 +326,21 @@ def scheduled(asking: Asking, **more: Any) -> str:
 
 def test_every_tick_is_run_once_though_servers_are_killed(shared: Asking) -> None:
     schedule = scheduled(shared, interval=1, most=10)
-    with serving(shared.project, "--runs", "2") as first, serving(shared.project, "--runs", "2"):
-        await_("some ticks", lambda: len(ticks(shared, schedule)) >= 2)
+    with (
+        run_server(shared.project, "--runs", "2") as first,
+        run_server(shared.project, "--runs", "2"),
+    ):
+        wait_until("some ticks", lambda: len(ticks(shared, schedule)) >= 2)
         first.process.kill()
         before = len(ticks(shared, schedule))
-        await_("more ticks", lambda: len(ticks(shared, schedule)) >= before + 2)
+        wait_until("more ticks", lambda: len(ticks(shared, schedule)) >= before + 2)
     down = time.time()
     while time.time() < down + 2:
         time.sleep(0.1)
-    with serving(shared.project, "--runs", "2"):
-        await_("those that were missed", lambda: (ticks(shared, schedule) or [0])[-1] > down + 2)
+    with run_server(shared.project, "--runs", "2"):
+        wait_until(
+            "those that were missed", lambda: (ticks(shared, schedule) or [0])[-1] > down + 2
+        )
         with shared.graph() as graph:
             schedules.disable(graph, schedule)
             asked = [

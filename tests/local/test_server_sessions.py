@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
-from tests.local.upstreams import Table, answering, upstream
+from tests.local.processes import wait_until
+from tests.local.server import Server, run_server
+from tests.local.upstream import TargetTable, respond_with, run_upstream
 
 import clew
 from clew.server.http.sessions import (
@@ -33,16 +33,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 @pytest.fixture(scope="module")
-def table(project: Project) -> Iterator[Table]:
-    found = Table(project.folder.parent / "targets.toml")
-    with upstream(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbook")) as port:
+def table(project: Project) -> Iterator[TargetTable]:
+    found = TargetTable(project.folder.parent / "targets.toml")
+    with run_upstream(respond_with(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbook")) as port:
         found.add("notebook/me/book", port)
         yield found
 
 
 @pytest.fixture(scope="module")
-def server(project: Project, table: Table) -> Iterator[Server]:
-    with serving(project, "--targets", str(table.path)) as running:
+def server(project: Project, table: TargetTable) -> Iterator[Server]:
+    with run_server(project, "--targets", str(table.path)) as running:
         yield running
 
 
@@ -153,11 +153,11 @@ def test_a_ticket_is_valid_once_and_where_it_leads(server: Server, browser: http
 
 
 def test_logging_out_ends_the_session_at_every_origin_and_server(
-    project: Project, table: Table, server: Server, browser: httpx2.Client
+    project: Project, table: TargetTable, server: Server, browser: httpx2.Client
 ) -> None:
     browser.get(browser.get(BOOK).headers["location"])
     held = dict(browser.cookies.items())
-    with serving(project, "--targets", str(table.path)) as other:
+    with run_server(project, "--targets", str(table.path)) as other:
         assert asked(other.address + ASKED, **held) == 200
         assert browser.post("/logout").status_code == 403, "no page of ours asked"
         late = browser.get(BOOK).headers["location"]
@@ -168,19 +168,19 @@ def test_logging_out_ends_the_session_at_every_origin_and_server(
         assert asked(server.address + ASKED, **held) == 401
         assert asked(server.apps + BOOK, **held) == 401
         assert httpx2.get(late).status_code == 401
-        await_("the other server to know", lambda: asked(other.address + ASKED, **held) == 401)
+        wait_until("the other server to know", lambda: asked(other.address + ASKED, **held) == 401)
     with server.client() as client:
         assert client.post("/logout").status_code == 400
 
 
 def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    with serving(project) as server, httpx2.Client() as browser:
+    with run_server(project) as server, httpx2.Client() as browser:
         browser.get(f"{server.address}/?token={server.token}")
         held = dict(browser.cookies.items())
         assert asked(server.address + ASKED, **held) == 200
-    with serving(project) as server:
+    with run_server(project) as server:
         assert asked(server.address + ASKED, **held) == 200, "a restart ends none"
     (project / ".clew/token").write_text("another one\n")
-    with serving(project) as server:
+    with run_server(project) as server:
         assert asked(server.address + ASKED, **held) == 401

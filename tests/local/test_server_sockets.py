@@ -19,9 +19,9 @@ from typing import Any
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.serving import Server, serving
-from tests.local.surviving import await_
-from tests.local.upstreams import Table, answering, upstream
+from tests.local.processes import wait_until
+from tests.local.server import Server, run_server
+from tests.local.upstream import TargetTable, respond_with, run_upstream
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.sync.server import ServerConnection, serve
@@ -38,13 +38,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 @pytest.fixture(scope="module")
-def table(project: Project) -> Table:
-    return Table(project.folder.parent / "targets.toml")
+def table(project: Project) -> TargetTable:
+    return TargetTable(project.folder.parent / "targets.toml")
 
 
 @pytest.fixture(scope="module")
-def server(project: Project, table: Table) -> Iterator[Server]:
-    with serving(project, "--targets", str(table.path)) as running:
+def server(project: Project, table: TargetTable) -> Iterator[Server]:
+    with run_server(project, "--targets", str(table.path)) as running:
         yield running
 
 
@@ -73,7 +73,7 @@ def echo(connection: ServerConnection) -> None:
             connection.send(message)
 
 
-def test_messages_pass_both_ways_whatever_they_hold(server: Server, table: Table) -> None:
+def test_messages_pass_both_ways_whatever_they_hold(server: Server, table: TargetTable) -> None:
     large = secrets.token_bytes(8 << 20)
     with behind(echo, subprotocols=["v2", "v1"]) as port:
         table.add("notebook/me/echo", port)
@@ -84,7 +84,9 @@ def test_messages_pass_both_ways_whatever_they_hold(server: Server, table: Table
                 assert one.recv(WAIT) == message
 
 
-def test_a_target_hears_what_was_asked_but_not_the_token(server: Server, table: Table) -> None:
+def test_a_target_hears_what_was_asked_but_not_the_token(
+    server: Server, table: TargetTable
+) -> None:
     heard: list[tuple[str, Any]] = []
 
     def handler(connection: ServerConnection) -> None:
@@ -112,7 +114,7 @@ def test_a_target_hears_what_was_asked_but_not_the_token(server: Server, table: 
     assert "Authorization" not in given
 
 
-def test_either_side_ends_it_and_says_why(server: Server, table: Table) -> None:
+def test_either_side_ends_it_and_says_why(server: Server, table: TargetTable) -> None:
     ended: list[tuple[int, str]] = []
     told = threading.Event()
 
@@ -141,7 +143,7 @@ def test_either_side_ends_it_and_says_why(server: Server, table: Table) -> None:
     assert ended == [(4999, "bored")]
 
 
-def test_a_side_that_is_lost_is_told_to_the_other(server: Server, table: Table) -> None:
+def test_a_side_that_is_lost_is_told_to_the_other(server: Server, table: TargetTable) -> None:
     lost = threading.Event()
 
     def handler(connection: ServerConnection) -> None:
@@ -166,8 +168,10 @@ def test_a_side_that_is_lost_is_told_to_the_other(server: Server, table: Table) 
             assert lost.wait(WAIT)
 
 
-def test_who_is_refused_hears_what_the_target_said(server: Server, table: Table) -> None:
-    with upstream(answering(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")) as port:
+def test_who_is_refused_hears_what_the_target_said(server: Server, table: TargetTable) -> None:
+    with run_upstream(
+        respond_with(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
+    ) as port:
         table.add("notebook/me/refuses", port)
         with pytest.raises(InvalidStatus) as found:
             opened(server, "/notebook/me/refuses/")
@@ -178,7 +182,9 @@ def test_who_is_refused_hears_what_the_target_said(server: Server, table: Table)
         assert found.value.response.status_code == status
 
 
-def test_neither_a_stranger_nor_another_sites_page_gets_in(server: Server, table: Table) -> None:
+def test_neither_a_stranger_nor_another_sites_page_gets_in(
+    server: Server, table: TargetTable
+) -> None:
     with behind(echo) as port, httpx2.Client() as browser:
         table.add("notebook/me/closed", port)
         browser.get(f"{server.address}/?token={server.token}")
@@ -237,7 +243,7 @@ def jupyter(folder: Path, base: str, config: Path | None = None, **variables: st
             return False
 
         try:
-            await_("Jupyter", answers)
+            wait_until("Jupyter", answers)
             yield port
         finally:
             process.terminate()
@@ -271,12 +277,12 @@ def execute(socket: ClientConnection, code: str) -> str:
 
 
 def test_a_kernel_of_a_real_jupyter_answers_through_either_of_two_servers(
-    tmp_path: Path, project: Project, table: Table, server: Server
+    tmp_path: Path, project: Project, table: TargetTable, server: Server
 ) -> None:
     base = "/notebook/me/lab/"
     with ExitStack() as stack:
         table.add("notebook/me/lab", stack.enter_context(jupyter(tmp_path / "home", base)))
-        other = stack.enter_context(serving(project, "--targets", str(table.path)))
+        other = stack.enter_context(run_server(project, "--targets", str(table.path)))
         client = stack.enter_context(as_its_page(other))
         contents = f"{base}api/contents/data.txt"
         text = {"type": "file", "format": "text", "content": "from the proxy"}
@@ -300,4 +306,4 @@ def test_a_kernel_of_a_real_jupyter_answers_through_either_of_two_servers(
                 seen = {one.name: one for one in proxy_traffic.list_traffic(found.graph)}
             return "lab" in seen and seen["lab"].sockets >= 1 and seen["lab"].bytes_out > 100
 
-        await_("the record", counted)
+        wait_until("the record", counted)

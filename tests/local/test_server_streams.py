@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from tests.driver import CLEW, Project
 from tests.local.programs.compiling import HERE, run_script
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 EVENTS = {"Accept": "text/event-stream"}
 Event = dict[str, str]
@@ -101,7 +101,7 @@ def waiting(client: httpx2.Client, uid: str) -> str:
 
 
 def test_a_run_is_followed_from_before_it_begins(project: Project, spec: str, gate: Path) -> None:
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         uid = begun(client, spec, gate=str(gate))
         with following(client, f"runs/{uid}/events") as feed:
             first = until(feed, name="judge", state="running")
@@ -129,14 +129,14 @@ def test_a_run_is_followed_from_before_it_begins(project: Project, spec: str, ga
 def test_nothing_is_lost_or_doubled_by_a_new_server(
     project: Project, spec: str, gate: Path
 ) -> None:
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         uid = begun(client, spec, gate=str(gate))
         with following(client, f"runs/{uid}/events") as feed:
             first = until(feed, name="judge", state="running")
             assert server.stop() == 0
             first += list(feed)  # it ends as it should: no half events, no error
     assert all("id" in one for one in first)
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         with following(client, f"runs/{uid}/events", first[-1]["id"]) as feed:
             gate.touch()
             rest = list(feed)
@@ -146,13 +146,13 @@ def test_nothing_is_lost_or_doubled_by_a_new_server(
 
 
 def test_the_events_of_what_nobody_knows(project: Project) -> None:
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         for path in ("runs/r9/events", "tasks/r9/train/log"):
             assert client.get(f"/api/v1/{path}").status_code == 404
 
 
 def test_a_log_is_followed_and_taken_up_again(project: Project, spec: str, gate: Path) -> None:
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         uid = begun(client, spec, gate=str(gate), rate=0.75)
         run = waiting(client, uid)
         at = f"tasks/{run}/judge/log"
@@ -183,7 +183,7 @@ def test_a_task_that_is_tried_again_begins_anew(project: Project, tmp_path: Path
     command = [*CLEW, "pipeline", "run", "--on-host", HERE / "talking.py", *words]
     settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment}
     at = "tasks/r1/condition-1/talk/log"
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         said = tmp_path / "said"
         with (
             said.open("wb") as log,
@@ -214,7 +214,7 @@ def test_a_task_that_is_tried_again_begins_anew(project: Project, tmp_path: Path
 
 
 def test_many_follow_one_log(project: Project, spec: str, gate: Path) -> None:
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         run = waiting(client, begun(client, spec, gate=str(gate), rate=0.75))
         heard: list[str] = []
         ready = threading.Barrier(41)
@@ -240,7 +240,7 @@ def test_who_reads_slowly_holds_nobody_up(project: Project) -> None:
     size = 30_000_000
     (project / "big.bin").write_bytes(b"clew" * (size // 4))
     project.sh("cat big.bin > /dev/null")
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         slow = [asked_slowly(server, project) for _ in range(50)]
         try:
             for _ in range(20):
@@ -280,7 +280,10 @@ def test_an_answer_under_way_is_finished_when_the_server_ends(project: Project) 
     size = 30_000_000
     (project / "big.bin").write_bytes(b"clew" * (size // 4))
     project.sh("cat big.bin > /dev/null")
-    with serving(project, "--runs", "2") as server, closing(asked_slowly(server, project)) as made:
+    with (
+        run_server(project, "--runs", "2") as server,
+        closing(asked_slowly(server, project)) as made,
+    ):
         head, _, data = received(made, 4000).partition(b"\r\n\r\n")
         server.process.terminate()
         found = len(data)

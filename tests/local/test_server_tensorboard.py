@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.serving import serving
-from tests.local.surviving import await_
-from tests.local.upstreams import Table
+from tests.local.processes import wait_until
+from tests.local.server import run_server
+from tests.local.upstream import TargetTable
 
 _BUILT = Path(__file__).parents[2] / "build" / "tensorflow" / "bin" / "tensorboard"
 TENSORBOARD = shutil.which("tensorboard") or (str(_BUILT) if _BUILT.exists() else None)
@@ -40,13 +40,13 @@ def test_scalars_are_seen(tmp_path: Path) -> None:
     subprocess.run([python, "-c", WRITE, str(logs)], check=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    table = Table(tmp_path / "targets.toml")
+    table = TargetTable(tmp_path / "targets.toml")
     table.add("tensorboard/me/losses", port, 'rewrite = "/"')
     command = [TENSORBOARD, "--logdir", str(logs), "--port", str(port), "--host", "127.0.0.1"]
     with (
         (tmp_path / "log").open("w") as log,
         subprocess.Popen(command, stdout=log, stderr=log) as process,
-        serving(Project(tmp_path), "--targets", str(table.path)) as server,
+        run_server(Project(tmp_path), "--targets", str(table.path)) as server,
         server.apps_client() as client,
     ):
         prefix = "/tensorboard/me/losses/"
@@ -56,7 +56,7 @@ def test_scalars_are_seen(tmp_path: Path) -> None:
                 time.sleep(0.1)
             assert "TensorBoard" in client.get(prefix).text
             tags = f"{prefix}data/plugin/scalars/tags"
-            await_("its data", lambda: "loss" in client.get(tags).text)
+            wait_until("its data", lambda: "loss" in client.get(tags).text)
             asked = f"{prefix}data/plugin/scalars/scalars?run=.&tag=loss"
             assert [step for _, step, _ in client.get(asked).json()] == [0, 1, 2, 3, 4]
         finally:

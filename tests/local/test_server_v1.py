@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from tests.driver import Project
 from tests.local.programs.compiling import HERE, run_script
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -40,7 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def server(project: Project) -> Iterator[Server]:
-    with serving(project, "--runs", "1") as found:
+    with run_server(project, "--runs", "1") as found:
         yield found
 
 
@@ -349,7 +349,7 @@ def test_every_request_is_logged_without_the_token(server: Server, client: httpx
 
 def test_a_server_without_its_database_lives_but_is_not_ready(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    with serving(project, "--graph", f"host={tmp_path} connect_timeout=1") as server:
+    with run_server(project, "--graph", f"host={tmp_path} connect_timeout=1") as server:
         with httpx2.Client(base_url=server.address, timeout=60) as anybody:
             assert anybody.get("/healthz").status_code == 200
             refused = anybody.get("/readyz")
@@ -364,7 +364,7 @@ def test_a_server_without_its_database_lives_but_is_not_ready(tmp_path: Path) ->
 
 def test_connections_that_the_database_cut_are_made_anew(tmp_path: Path, shared_graph: str) -> None:
     project = Project(tmp_path, CLEW_GRAPH=f"{shared_graph} application_name=cut")
-    with serving(project, "--runs", "2") as server, server.client() as client:
+    with run_server(project, "--runs", "2") as server, server.client() as client:
         with ThreadPoolExecutor(8) as many:
             for found in many.map(client.get, ["/api/v1/executions"] * 40):
                 assert found.status_code == 200

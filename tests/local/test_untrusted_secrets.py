@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.driver import Project
-from tests.local.serving import serving
+from tests.local.server import run_server
 
 NAME = "AWS_SECRET_ACCESS_KEY"
 THEIRS = "wJalrXUtnFEMI/of-the-author"
@@ -264,7 +264,7 @@ def test_what_differs_in_masked_secrets_alone_is_equivalent(tmp_path: Path) -> N
 def test_a_server_gives_none_of_its_own_variables(tmp_path: Path) -> None:
     there = Project(tmp_path / "there")
     there.environment[NAME] = MINE
-    with serving(there) as server:
+    with run_server(there) as server:
         clew = Project(
             tmp_path,
             CLEW_SERVER=server.address,

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
-from tests.browser import page_errors, wait_until
+from tests.browser import page_errors, wait_for_value
 from tests.driver import Project
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 from tests.local.test_cmd_viewer import PREFIX, viewing
-from tests.local.upstreams import Table
+from tests.local.upstream import TargetTable
 
 FILM = """(async () => {
   const canvas = Object.assign(document.createElement("canvas"), { width: 64, height: 48 });
@@ -68,19 +68,19 @@ def server(
 ) -> Iterator[tuple[Server, Path]]:
     """A server in front of a viewer, to which the browser is logged in; and the viewer's volume."""
     here = tmp_path_factory.mktemp("page")
-    table = Table(here / "targets.toml")
+    table = TargetTable(here / "targets.toml")
     (here / "data" / "sub").mkdir(parents=True)
     (here / "data" / "notes.txt").write_text("one\r\ntwo\r\n")
     (here / "data" / "out").symlink_to("/etc/passwd")
     (here / "data" / os.fsdecode(b"caf\xe9")).write_text("latin")
     with (
         viewing(here / "data") as viewer,
-        serving(Project(here), "--targets", str(table.path)) as running,
+        run_server(Project(here), "--targets", str(table.path)) as running,
         browser.new_page() as page,
     ):
         table.add("pvcviewer/me/data", viewer.port)
         page.goto(f"{running.address}/?token={running.token}")
-        wait_until(page, "document.title.startsWith('Clew')")
+        wait_for_value(page, "document.title.startsWith('Clew')")
         yield running, here / "data"
 
 
@@ -98,7 +98,7 @@ def test_it_all_works_by_keyboard(volume: Volume, tmp_path: Path) -> None:
     volume.press("ArrowDown")
     volume.expect_chosen("sub")
     volume.press("Enter")
-    wait_until(page, "location.hash", "#/sub/")
+    wait_for_value(page, "location.hash", "#/sub/")
     volume.expect_names()
     expect(page.locator("#empty")).to_be_visible()
 
@@ -130,7 +130,7 @@ def test_it_all_works_by_keyboard(volume: Volume, tmp_path: Path) -> None:
     volume.expect_names("made here")
     assert not (volume.folder / "sub" / "kept.bin").exists()
     volume.press("Backspace")
-    wait_until(page, "location.hash", "#/")
+    wait_for_value(page, "location.hash", "#/")
     assert page_errors(page) == []
 
 
@@ -142,7 +142,7 @@ def test_text_is_edited_and_nobody_is_overwritten_unasked(volume: Volume) -> Non
     area.evaluate("area => (area.focus(), area.setSelectionRange(0, 0))")
     page.keyboard.insert_text("zero\n")
     volume.press("Control+s")
-    wait_until(page, "fetch('files/notes.txt').then((a) => a.text()).then((t) => t.length)", 16)
+    wait_for_value(page, "fetch('files/notes.txt').then((a) => a.text()).then((t) => t.length)", 16)
     assert file.read_bytes() == b"zero\r\none\r\ntwo\r\n"
     file.write_bytes(b"theirs")
     page.keyboard.insert_text("mine\n")
@@ -155,7 +155,7 @@ def test_text_is_edited_and_nobody_is_overwritten_unasked(volume: Volume) -> Non
     volume.expect_question()
     volume.press("Enter")
     start = "fetch('files/notes.txt').then((a) => a.text()).then((t) => t.slice(0, 4))"
-    wait_until(page, start, "zero")
+    wait_for_value(page, start, "zero")
     assert [error for error in page_errors(page) if "412" not in error] == []
 
 
@@ -173,7 +173,7 @@ def test_pictures_sound_and_film_are_shown(volume: Volume) -> None:
         ("a.webm", "video", "[it.videoWidth, it.videoHeight]", [64, 48]),
     ):
         volume.go(f"sub/?show={name}")
-        wait_until(
+        wait_for_value(
             page, f"((it) => it && {what})(document.querySelector('#content {element}'))", wanted
         )
         (folder / name).unlink()
@@ -218,7 +218,7 @@ def test_what_is_seen_is_in_the_address(volume: Volume) -> None:
     names = page.locator("#entries tr td:first-child > :nth-child(2)").all_text_contents()
     page.reload()
     volume.expect_names(*names)
-    wait_until(page, "location.hash", "#/?sort=size&order=desc")
+    wait_for_value(page, "location.hash", "#/?sort=size&order=desc")
     page.fill("#filter", "note")
     volume.expect_names("notes.txt")
 
@@ -226,5 +226,5 @@ def test_what_is_seen_is_in_the_address(volume: Volume) -> None:
 def test_light_and_dark(volume: Volume) -> None:
     for scheme, colour in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(21, 24, 28)")):
         volume.page.emulate_media(color_scheme=scheme)
-        wait_until(volume.page, "getComputedStyle(document.body).backgroundColor", colour)
+        wait_for_value(volume.page, "getComputedStyle(document.body).backgroundColor", colour)
     assert len(volume.page.screenshot()) > 5_000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
-from tests.browser import page_errors, wait_until
+from tests.browser import page_errors, wait_for_value
 from tests.local.test_cmd_viewer import Viewer, viewing
 
 PIECE = 32 << 20
@@ -103,7 +103,7 @@ def test_files_are_dropped_and_two_are_sent_at_a_time(upload: Upload, tmp_path: 
     parts["PUT", "a.bin"].continue_()
     third.continue_()
     upload.next_request().continue_()
-    wait_until(page, STATES, ["1.0 kB"] * 3)
+    wait_for_value(page, STATES, ["1.0 kB"] * 3)
     for file in files:
         assert (upload.folder / file.name).read_bytes() == file.read_bytes()
     assert page_errors(page) == []
@@ -120,7 +120,7 @@ def test_an_upload_goes_on_after_a_break_and_when_it_is_chosen_again(
     second = upload.next_piece()
     upload.kill_viewer()
     second.continue_()
-    wait_until(page, STATES, ["goes on in a moment"])
+    wait_for_value(page, STATES, ["goes on in a moment"])
     upload.restart_viewer()
     assert content_range(second) == f"bytes {PIECE}-{size - 1}/{size}"
     assert content_range(upload.next_piece()) == content_range(second)
@@ -145,7 +145,7 @@ def test_an_upload_that_only_was_not_put_in_its_place_is_not_sent_again(
     with draft.open("ab") as file:  # as if it had come, and the viewer had ended just then
         file.write(large.read_bytes()[PIECE:])
     last.continue_()
-    wait_until(page, STATES, ["goes on in a moment"])
+    wait_for_value(page, STATES, ["goes on in a moment"])
     upload.restart_viewer()
     rest = upload.next_piece()
     assert content_range(rest) == f"bytes */{size}"

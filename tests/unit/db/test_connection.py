@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.surviving import as_root, mounted
+from tests.local.processes import as_root, mounted
 
 from clew.db import Connection, connect, migration_runner
 from clew.db.sqlite import SQLite

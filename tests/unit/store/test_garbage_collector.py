@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.surviving import as_root, mounted
+from tests.local.processes import as_root, mounted
 from tests.unit.store.filling import check, fill, noise, packs
 
 from clew.errors import Busy, NoContent

@@ -1,4 +1,4 @@
-"""What tests of push and pull share: remotes in a folder and in a real S3 server, and projects."""
+"""Remotes for tests of push and pull: in a directory and in a real S3 server."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.driver import Project
-from tests.local.surviving import await_
+from tests.local.processes import wait_until
 
 from clew.store.packs import pack_format
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "s3-secret-of-the-tests"}
 
 
-class Server:
+class S3Server:
     """`rclone serve s3`: buckets are folders below `root`; signatures are checked."""
 
     def __init__(self, root: Path) -> None:
@@ -59,17 +59,17 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Shared:
-    """A place to push to."""
+class Remote:
+    """A remote, and its objects on disk."""
 
     url: str
     path: Path
-    """Where its objects can be looked at."""
+    """The directory with its objects."""
     environment: dict[str, str] = field(default_factory=dict)
-    server: Server | None = None
+    server: S3Server | None = None
 
     def objects(self) -> dict[str, int]:
-        """Every object that is there, and when it was put."""
+        """The name of every object, and when it was written."""
         found = (path for path in self.path.rglob("*") if path.is_file())
         return {
             str(path.relative_to(self.path)): path.stat().st_mtime_ns
@@ -78,13 +78,13 @@ class Shared:
         }
 
     def arrived(self) -> dict[str, int]:
-        """Of the objects, those that the next push need not put again."""
+        """The objects that the next push need not write again."""
         found = self.objects()
         whole = {name[7:] for name in found if name.startswith("tables/")}
         return {n: at for n, at in found.items() if n == "format" or Path(n).stem in whole}
 
     def size(self, names: Iterable[str] | None = None) -> int:
-        """What these objects weigh, or all."""
+        """The size of these objects, or of all."""
         chosen = self.objects() if names is None else names
         return sum((self.path / name).stat().st_size for name in chosen)
 
@@ -92,7 +92,7 @@ class Shared:
         return sum(name.startswith("tables/") for name in self.objects())
 
     def bytes(self) -> Iterator[tuple[str, bytes]]:
-        """All that is there, as anybody can read it."""
+        """The uncompressed content of every object."""
         for name in self.objects():
             path = self.path / name
             if not name.startswith("packs/"):
@@ -112,36 +112,36 @@ class Shared:
 
 
 @contextmanager
-def folder(tmp_path: Path) -> Iterator[Shared]:
-    yield Shared(str(tmp_path / "remote"), tmp_path / "remote")
+def directory_remote(tmp_path: Path) -> Iterator[Remote]:
+    yield Remote(str(tmp_path / "remote"), tmp_path / "remote")
 
 
 @contextmanager
-def bucket(tmp_path: Path) -> Iterator[Shared]:
-    server = Server(tmp_path / "s3")
+def s3_remote(tmp_path: Path) -> Iterator[Remote]:
+    server = S3Server(tmp_path / "s3")
     try:
         path = tmp_path / "s3" / "bucket" / "some" / "prefix"
-        yield Shared("s3://bucket/some/prefix", path, server.environment, server)
+        yield Remote("s3://bucket/some/prefix", path, server.environment, server)
     finally:
         server.stop()
 
 
-KINDS = {"folder": folder, "s3": bucket}
+REMOTES = {"folder": directory_remote, "s3": s3_remote}
 
 
-def project(place: Path, remote: Shared, **environment: str) -> Project:
+def project_with_remote(place: Path, remote: Remote, **environment: str) -> Project:
     return Project(place, **{**remote.environment, **environment})
 
 
-def noise(clew: Project, name: str, size: int, seed: int = 1) -> bytes:
+def write_random_file(clew: Project, name: str, size: int, seed: int = 1) -> bytes:
     """A file that does not compress."""
     data = random.Random(seed).randbytes(size)
     (clew.folder / name).write_bytes(data)
     return data
 
 
-def known(clew: Project) -> dict[str, Any]:
-    """All that a project knows of its executions, by uid, without its own numbers."""
+def executions_by_uid(clew: Project) -> dict[str, Any]:
+    """Every execution of a project in full, by uid, without its local ids."""
     found = {}
     with clew.opened() as opened:
         for execution in opened.executions():
@@ -155,13 +155,13 @@ def known(clew: Project) -> dict[str, Any]:
     return found
 
 
-def whole(clew: Project) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is known, by uid and by id; every byte of it is there."""
+def verified_executions(clew: Project) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The executions by uid and by id, after a check that all content is intact."""
     with clew.opened() as opened:
         assert opened.fsck().problems == ()
         listed = {found.id: found.as_json() for found in opened.executions()}
-    return known(clew), listed
+    return executions_by_uid(clew), listed
 
 
-def await_tables(remote: Shared, count: int) -> None:
-    await_(f"{count} packs at the remote", lambda: remote.tables() >= count)
+def wait_for_packs(remote: Remote, count: int) -> None:
+    wait_until(f"{count} packs at the remote", lambda: remote.tables() >= count)

@@ -1,4 +1,4 @@
-"""A real Jupyter on the cluster, spoken to through a real `clew server` as its own page does."""
+"""A Jupyter on the cluster, used through a `clew server` as its page uses it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.operators import JUPYTER, notebook, ready, until
-from tests.cluster.standing import need_here
+from tests.cluster.location import require_local_cluster
+from tests.cluster.operator import JUPYTER, notebook, ready_condition, wait_until
 from tests.driver import Project
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 from tests.local.test_server_sockets import as_its_page, execute, opened
 
 HOME = "/home/jovyan"
-LAST = "clew.dev/last-activity"
+LAST_ACTIVITY = "clew.dev/last-activity"
 
 
 @pytest.fixture
 def server(kube: Kube, tmp_path: Path) -> Iterator[Server]:
-    """The way to whatever runs on the cluster, by the addresses of Services."""
-    need_here(kube)
+    """A server that proxies to Services of the cluster."""
+    require_local_cluster(kube)
     project = Project(tmp_path / "server", KUBECONFIG=kube.kubeconfig)
-    with serving(project, "--on-cluster") as running:
+    with run_server(project, "--on-cluster") as running:
         yield running
 
 
-def jupyter(name: str = "first", *, home: str = "", **more: Any) -> dict[str, Any]:
+def jupyter_notebook(name: str = "first", *, home: str = "", **more: Any) -> dict[str, Any]:
     """A Notebook of our image; `home` is a claim that its user has as home."""
     made = notebook(name, container={"image": JUPYTER, **more.pop("container", {})}, **more)
     spec = made["spec"]["template"]["spec"]
@@ -42,7 +42,7 @@ def jupyter(name: str = "first", *, home: str = "", **more: Any) -> dict[str, An
     return made
 
 
-class Lab:
+class JupyterApi:
     """The API of one notebook."""
 
     def __init__(self, server: Server, kube: Kube, name: str) -> None:
@@ -57,7 +57,7 @@ class Lab:
 
     @contextmanager
     def kernel(self) -> Iterator[Callable[[str], str]]:
-        """Takes code, and gives back what it printed."""
+        """A function that runs code in a kernel and returns its output."""
         made = self("POST", "kernels", json={"name": "python3"})
         channels = f"{self.base}api/kernels/{made['id']}/channels?session_id=here"
         with opened(self.server, channels, headers={"Origin": self.server.apps}) as socket:
@@ -65,22 +65,24 @@ class Lab:
 
 
 @contextmanager
-def lab(server: Server, kube: Kube, name: str = "first") -> Iterator[Lab]:
-    made = Lab(server, kube, name)
+def open_jupyter(server: Server, kube: Kube, name: str = "first") -> Iterator[JupyterApi]:
+    made = JupyterApi(server, kube, name)
     with made.page:
-        reached(kube, f"notebook/{name}", made.page, f"{made.base}api")
+        wait_until_reachable(kube, f"notebook/{name}", made.page, f"{made.base}api")
         yield made
 
 
-def reached(kube: Kube, what: str, user: httpx2.Client, address: str) -> None:
+def wait_until_reachable(kube: Kube, what: str, user: httpx2.Client, address: str) -> None:
     """Wait until a resource is ready and answers: every node must first hear of its Service."""
-    kube.await_(what, "condition=Ready")
-    until(f"{what} answers", lambda: user.get(address).is_success)
+    kube.wait_for(what, "condition=Ready")
+    wait_until(f"{what} answers", lambda: user.get(address).is_success)
 
 
-def the_idle_is_deleted(kube: Kube, user: httpx2.Client, kind: str, base: str = "") -> None:
-    """Of two, `used` and `idle`, the one that is asked for stays; asked no more, it goes, too.
-    `base`: what the address of `used` begins with, if that is not its kind."""
+def assert_idle_deleted(kube: Kube, user: httpx2.Client, kind: str, base: str = "") -> None:
+    """Of two resources, `used` and `idle`, the unused one is deleted first.
+
+    `base` starts the address of `used`, if that is not its kind.
+    """
     began = datetime.now(UTC)
 
     def asked() -> None:
@@ -89,14 +91,14 @@ def the_idle_is_deleted(kube: Kube, user: httpx2.Client, kind: str, base: str = 
     def noted() -> bool:
         asked()
         notes = kube.get(kind, "used")["metadata"]["annotations"]
-        return datetime.fromisoformat(notes.get(LAST, "1970-01-01T00:00:00Z")) > began
+        return datetime.fromisoformat(notes.get(LAST_ACTIVITY, "1970-01-01T00:00:00Z")) > began
 
     def gone() -> bool:
         asked()
         return not kube("get", f"{kind}/idle", "--ignore-not-found")
 
-    until("its use is noted", noted)
+    wait_until("its use is noted", noted)
     kube("annotate", kind, "--all", "clew.dev/idle-minutes=0.2")
-    until("the idle one is deleted", gone)
-    assert ready(kube, f"{kind}/used")["status"] == "True"
-    until("the other as well", lambda: not kube("get", f"{kind}/used", "--ignore-not-found"))
+    wait_until("the idle one is deleted", gone)
+    assert ready_condition(kube, f"{kind}/used")["status"] == "True"
+    wait_until("the other as well", lambda: not kube("get", f"{kind}/used", "--ignore-not-found"))

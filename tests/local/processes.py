@@ -16,27 +16,27 @@ from typing import Any
 import pytest
 from tests.driver import Project, Word
 
-PATIENCE = 30.0
-"""How long to wait for what must come; only a failing test waits that long."""
+TIMEOUT = 120.0
+"""Seconds to wait; only a failing test waits that long."""
 
 
-def await_(what: str, ready: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
+def wait_until(what: str, ready: Callable[[], bool]) -> None:
+    until = time.monotonic() + TIMEOUT
     while not ready():
         assert time.monotonic() < until, f"still waiting: {what}"
         time.sleep(0.005)
 
 
-class Marked(Project):
+class TrackedProject(Project):
     """A project whose processes, clew itself and all below, carry a mark in their environment."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
-        self.mark = f"MARK_OF_THIS_TEST={folder}"
+        self.mark = f"TEST_MARK={folder}"
         self.started: list[subprocess.Popen[Any]] = []
-        super().__init__(folder, MARK_OF_THIS_TEST=str(folder), **environment)
+        super().__init__(folder, TEST_MARK=str(folder), **environment)
 
-    def alive(self) -> list[int]:
-        """Every process that carries the mark, and is not dead already."""
+    def live_processes(self) -> list[int]:
+        """The pids of all live processes with the mark."""
         found = []
         for entry in os.listdir("/proc"):
             if entry.isdigit():
@@ -55,7 +55,7 @@ class Marked(Project):
         return process
 
     def stop(self) -> None:
-        """What a failed test left running."""
+        """Kill what a failed test left running."""
         for process in self.started:
             if process.poll() is None:
                 kill(process)
@@ -63,21 +63,21 @@ class Marked(Project):
                 if stream is not None:
                     stream.close()
 
-    def await_silence(self) -> None:
-        await_("the end of all processes", lambda: not self.alive())
+    def wait_until_ended(self) -> None:
+        wait_until("the end of all processes", lambda: not self.live_processes())
 
     def states(self) -> dict[str, str]:
         with self.opened() as project:
             return {found.id: found.state for found in project.executions()}
 
     def leftovers(self) -> list[str]:
-        """What no execution that has ended may leave in its project."""
+        """Files that no ended execution may leave in its project."""
         hidden = self.folder / ".clew"
         places = (hidden / "spool", hidden / "store" / "leases")
         return [str(path) for place in places for path in place.iterdir()]
 
-    def is_well(self) -> None:
-        """Every byte is what it says, and stays so when garbage is collected."""
+    def assert_intact(self) -> None:
+        """Check all content, before and after a garbage collection."""
         with self.opened() as project:
             assert project.fsck().problems == ()
             project.gc()
@@ -118,7 +118,7 @@ def tracer_of(process: subprocess.Popen[str]) -> int:
                 found.append(child)
         return bool(found)
 
-    await_("the tracer", there)
+    wait_until("the tracer", there)
     return found[0]
 
 
@@ -127,24 +127,24 @@ def kill(process: subprocess.Popen[Any]) -> None:
     process.communicate()
 
 
-def closed_to_others(spool: Path) -> bool:
-    """Whether what waits to be told is its owner's alone."""
+def is_private(spool: Path) -> bool:
+    """Whether only the owner can read the spool."""
     folders = list(spool.iterdir())
     traces = spool.glob("*/trace")
     closed = all(stat.S_IMODE(path.stat().st_mode) == 0o700 for path in folders)
     return closed and all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in traces)
 
 
-def await_written(clew: Project, text: bytes) -> None:
-    """Until the trace in the spool speaks of `text`: it is written every tenth of a second."""
+def wait_for_trace(clew: Project, text: bytes) -> None:
+    """Wait until the trace in the spool contains `text`; it is written every tenth of a second."""
     spool = clew.folder / ".clew" / "spool"
-    await_(
+    wait_until(
         f"{text!r} in the trace", lambda: any(text in t.read_bytes() for t in spool.glob("*/trace"))
     )
 
 
-def refused(clew: Marked, *, said: str) -> None:
-    """`exec` says why it cannot record, as a person and as a program read it; nothing ran."""
+def assert_recording_refused(clew: TrackedProject, *, said: str) -> None:
+    """Assert that `exec` refuses to run, with this reason in its text and JSON output."""
     marker = Path(f"{clew.folder}-it-ran")
     words = ("--", "touch", str(marker))
     plain = clew("exec", *words, status=125).stderr
@@ -159,8 +159,8 @@ def refused(clew: Marked, *, said: str) -> None:
     assert not marker.exists()
 
 
-def begin(clew: Marked, line: str) -> subprocess.Popen[str]:
-    """A command that has begun, said so, and waits for a word."""
+def start_paused(clew: TrackedProject, line: str) -> subprocess.Popen[str]:
+    """Record a command that has started and waits for a line of input."""
     process = clew.start(
         "exec", "--", "sh", "-c", f"cat data > copy; echo ready; read word; {line}"
     )
@@ -169,8 +169,8 @@ def begin(clew: Marked, line: str) -> subprocess.Popen[str]:
     return process
 
 
-def end(process: subprocess.Popen[str], *, status: int) -> str:
-    """Let it go on; what was said on stderr."""
+def finish_paused(process: subprocess.Popen[str], *, status: int) -> str:
+    """Let the command continue; return its stderr."""
     _, said = process.communicate("go\n")
     assert process.returncode == status, said
     assert "Traceback" not in said

@@ -1,4 +1,4 @@
-"""Runs a command under the tracer alone: for what a recording would only hide."""
+"""Run a command under the tracer only, without recording it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ PINNED = Pins(clock=10**18 + 250_000_000, random="00112233445566778899aabbccddee
 """A Sunday in 2001, so that no real clock says the same."""
 
 
-def traced(folder: Path, command: Sequence[str | Path], pins: Pins = UNPINNED, **more: Any) -> str:
-    """What the command prints; it must succeed."""
+def run_traced(
+    folder: Path, command: Sequence[str | Path], pins: Pins = UNPINNED, **more: Any
+) -> str:
+    """Return what the command prints; it must succeed."""
     words = tracer_binary.tracer_command(
         [os.fspath(word) for word in command],
         tracer=os.fspath(tracer_binary.TRACER),

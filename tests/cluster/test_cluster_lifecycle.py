@@ -17,9 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.cluster.concurrency import OWN_CLUSTER
 from tests.cluster.kube import Kube, pod
-from tests.cluster.sharing import OWN_CLUSTER
-from tests.cluster.standing import is_here
+from tests.cluster.location import is_local
 from tools.cluster.layout import Cluster
 from tools.cluster.namespaces import holder_pid
 from tools.cluster.shared_state import NOTES
@@ -96,7 +96,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def works(folder: Path) -> None:
     kube = Kube(str(folder / "kubeconfig"))
     assert kube.run(pod("says", "echo", "here")) == "here\n"
-    assert is_here(kube.kubeconfig)
+    assert is_local(kube.kubeconfig)
 
 
 def is_another_with_a_node_elsewhere(folder: Path) -> None:
@@ -104,8 +104,8 @@ def is_another_with_a_node_elsewhere(folder: Path) -> None:
     address = {"type": "InternalIP", "address": "192.0.2.9"}
     about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "elsewhere"}}
     kube("create", "-f", "-", given=json.dumps({**about, "status": {"addresses": [address]}}))
-    is_here.cache_clear()
-    assert not is_here(kube.kubeconfig)
+    is_local.cache_clear()
+    assert not is_local(kube.kubeconfig)
 
 
 def test_down_leaves_nothing(folder: Path) -> None:

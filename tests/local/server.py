@@ -1,4 +1,4 @@
-"""A server that really runs: `clew server`, started in a project, spoken to over HTTP."""
+"""Run `clew server` in a project, and talk to it over HTTP."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from tests.driver import CLEW, Project
 
 @dataclass
 class Server:
-    """One that listens. What it says on stderr goes to the file `log`."""
+    """A running server. Its stderr goes to the file `log`."""
 
     address: str
     token: str
     process: subprocess.Popen[str]
     log: Path
     apps: str
-    """Where its notebooks are served; empty: it has none."""
+    """The address of its applications; empty: none."""
 
     def client(self, **more: Any) -> httpx2.Client:
-        """One that has the token."""
+        """A client with the token."""
         headers = {"Authorization": f"Bearer {self.token}"}
         return httpx2.Client(
             **{"base_url": self.address, "headers": headers, "timeout": 120, **more}
         )
 
     def apps_client(self, **more: Any) -> httpx2.Client:
-        """One that has the token, for the notebooks."""
+        """A client with the token, for the address of applications."""
         return self.client(base_url=self.apps, **more)
 
     def lines(self) -> list[dict[str, Any]]:
-        """What it has logged so far."""
+        """The lines logged so far."""
         said = self.log.read_text().splitlines()
         return [json.loads(line) for line in said if line.startswith("{")]
 
     def stop(self) -> int:
-        """Tell it to end, and wait until it has; the answer is its status."""
+        """Terminate it and return its exit status."""
         if self.process.poll() is None:
             self.process.terminate()
         return self.process.wait(timeout=60)
 
 
 @contextmanager
-def serving(project: Project, *words: str) -> Iterator[Server]:
-    """`clew server` in the project, on a free port, until the end of the block.
+def run_server(project: Project, *words: str) -> Iterator[Server]:
+    """Run `clew server` in the project, on a free port, until the end of the block.
 
-    It runs no pipelines unless the words say how many: a runner costs more than the server.
+    It runs no pipelines unless `--runs` is among the words: a runner costs more than the server.
     """
     path = project.folder.parent / "server.log"
     settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment, "text": True}

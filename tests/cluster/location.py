@@ -1,8 +1,7 @@
-"""Where the cluster under test is. Most tests run on any; some need the one of `make cluster`.
+"""Whether the cluster under test runs on this machine. Most tests run on any cluster.
 
-Its nodes see this machine's files, have the images that were built here, and lead from this machine
-to every Pod and Service by its address, and back. Whether they are here is seen by the way to them:
-by the cable of such a cluster.
+Some need one of `make cluster`: nodes that see this machine's files, have our images, and
+route between this machine and every Pod and Service. Its network interface identifies it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pytest
 from tests.cluster.kube import Kube
 
 
-def seen_by_pods(kube: Kube) -> str:
+def address_for_pods(kube: Kube) -> str:
     """The address by which Pods reach this machine: that from which it reaches the cluster."""
     server = kube("config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}")
     host, _, port = server.partition("://")[2].partition(":")
@@ -27,13 +26,13 @@ def seen_by_pods(kube: Kube) -> str:
 
 
 @cache
-def is_here(kubeconfig: str) -> bool:
+def is_local(kubeconfig: str) -> bool:
     return all(_by_cable(address) for address in _nodes(Kube(kubeconfig)))
 
 
-def need_here(kube: Kube) -> None:
+def require_local_cluster(kube: Kube) -> None:
     """Skip the test that asks, unless the cluster is one of this machine's own."""
-    if not is_here(kube.kubeconfig):
+    if not is_local(kube.kubeconfig):
         pytest.skip("needs nodes that are this machine's own: make test-cluster without KUBECONFIG")
 
 

@@ -1,4 +1,4 @@
-"""All of deploy/, installed as a user does, and the ways into it."""
+"""Install deploy/ on the cluster, and connect to it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from typing import Any
 
 import yaml
 from tests.cluster.kube import Kube
-from tests.cluster.operators import until
+from tests.cluster.operator import wait_until
 from tools.cluster.binaries import search_path
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-SPACE = "clew"
+NAMESPACE = "clew"
 
 
-def rendered(kube: Kube, overlay: str = ".", *, deploy: Path = DEPLOY) -> list[dict[str, Any]]:
+def render(kube: Kube, overlay: str = ".", *, deploy: Path = DEPLOY) -> list[dict[str, Any]]:
     """What `kubectl apply -k` would apply."""
     return list(yaml.safe_load_all(kube("kustomize", str(deploy / overlay))))
 
 
-def named(found: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
-    """One of them; a generated name ends with a hash."""
+def find_resource(found: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    """Find a resource by its name, which may end with a generated hash."""
     (one,) = [
         each
         for each in found
@@ -39,9 +39,9 @@ def named(found: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
     return one
 
 
-def container(found: list[dict[str, Any]], name: str) -> dict[str, Any]:
+def container_of(found: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """The only one of a Deployment."""
-    [one] = named(found, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    [one] = find_resource(found, "Deployment", name)["spec"]["template"]["spec"]["containers"]
     return dict(one)
 
 
@@ -50,10 +50,10 @@ def _name(found: dict[str, Any]) -> str:
 
 
 @contextmanager
-def installed(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
-    """They are there, and are taken away again; but for the kinds, of which others have some."""
-    no_longer_installed(kube)
-    clew = Kube(kube.kubeconfig, SPACE)
+def install(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
+    """Install the resources until the end of the block; leave the CRDs, which others use."""
+    wait_until_uninstalled(kube)
+    clew = Kube(kube.kubeconfig, NAMESPACE)
     first = [each for each in found if each["kind"] in ("Namespace", "CustomResourceDefinition")]
     clew.apply(*first)
     clew.apply(*(each for each in found if each not in first))
@@ -63,16 +63,16 @@ def installed(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
         roles = [each for each in found if each["kind"].startswith("ClusterRole")]
         for each in roles:
             clew("delete", each["kind"], _name(each), "--ignore-not-found")
-        clew("delete", "namespace", SPACE, "--ignore-not-found", "--wait=false")
+        clew("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
 
 
-def no_longer_installed(kube: Kube) -> None:
-    """Wait until what another test had installed is gone."""
-    kube.await_(f"namespace/{SPACE}", "delete")
+def wait_until_uninstalled(kube: Kube) -> None:
+    """Wait until the installation of another test is deleted."""
+    kube.wait_for(f"namespace/{NAMESPACE}", "delete")
 
 
 @contextmanager
-def allowed(
+def act_as_service_account(
     kube: Kube,
     found: list[dict[str, Any]],
     account: str,
@@ -80,8 +80,10 @@ def allowed(
     *,
     everywhere: bool = False,
 ) -> Iterator[Kube]:
-    """The cluster as this service account sees it, whose own namespace is the test's. What it may
-    do in all namespaces it may do in that one alone, unless `everywhere`."""
+    """The cluster as this service account sees it, in the test's namespace.
+
+    Its cluster roles hold in that namespace only, unless `everywhere`.
+    """
     bound = [
         (each["roleRef"]["kind"], each["roleRef"]["name"])
         for each in found
@@ -91,7 +93,7 @@ def allowed(
     kube("create", "serviceaccount", account)
     own = [f"{kind.lower()}-{name}-{kube.namespace}" for kind, name in bound]
     for (kind, name), role in zip(bound, own, strict=True):
-        rules = named(found, kind, name)
+        rules = find_resource(found, kind, name)
         kube.apply({**rules, "kind": "ClusterRole", "metadata": {"name": role}})
         who = f"--serviceaccount={kube.namespace}:{account}"
         binding = "clusterrolebinding" if everywhere and kind == "ClusterRole" else "rolebinding"
@@ -106,8 +108,8 @@ def allowed(
         kube("delete", "clusterrole,clusterrolebinding", *own, "--ignore-not-found")
 
 
-def token(clew: Kube) -> str:
-    held = until(
+def server_token(clew: Kube) -> str:
+    held = wait_until(
         "there is a token",
         lambda: clew("get", "secret", "clew-server", "--output=jsonpath={.data.token}", ok=False),
     )
@@ -115,8 +117,8 @@ def token(clew: Kube) -> str:
 
 
 @contextmanager
-def forwarded(kube: Kube, what: str, port: int) -> Iterator[str]:
-    """The address on this machine that leads to a Pod or a Service."""
+def forward_port(kube: Kube, what: str, port: int) -> Iterator[str]:
+    """Forward a local port to a Pod or Service; return its address."""
     with subprocess.Popen(
         ["kubectl", "--namespace", kube.namespace, "port-forward", what, f":{port}"],
         env={**os.environ, "PATH": f"{search_path()}:{os.environ['PATH']}"}
@@ -134,8 +136,8 @@ def forwarded(kube: Kube, what: str, port: int) -> Iterator[str]:
 
 
 @contextmanager
-def relayed(path: str, host: str) -> Iterator[int]:
-    """A port of this machine that leads to a local socket: a PostgreSQL, for Pods."""
+def relay_socket(path: str, host: str) -> Iterator[int]:
+    """Relay a TCP port to a Unix socket: a PostgreSQL, for Pods."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:

@@ -1,22 +1,22 @@
-"""Asks a server over a plain socket: exactly these bytes, and what comes back as it comes."""
+"""Send exact bytes to a server over a socket, and read its raw answer."""
 
 from __future__ import annotations
 
 import socket
 
-from tests.local.serving import Server
+from tests.local.server import Server
 
 WAIT = 60
-"""Seconds for what must come; only a failing test waits that long."""
+"""Seconds to wait; only a failing test waits that long."""
 
 
-def raw(server: Server, address: str = "") -> socket.socket:
-    """A connection to the server: to its own address, or another one of it."""
+def connect(server: Server, address: str = "") -> socket.socket:
+    """Connect to the server, at its own address or at another of it."""
     host, port = (address or server.address).removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), timeout=WAIT)
 
 
-def until(connection: socket.socket, wanted: bytes) -> bytes:
+def receive_until(connection: socket.socket, wanted: bytes) -> bytes:
     found = b""
     while wanted not in found:
         data = connection.recv(65536)
@@ -25,6 +25,6 @@ def until(connection: socket.socket, wanted: bytes) -> bytes:
     return found
 
 
-def asking(server: Server, line: str, *more: str) -> bytes:
+def request_bytes(server: Server, line: str, *more: str) -> bytes:
     words = (f"{line} HTTP/1.1", "Host: example.org:1", f"Authorization: Bearer {server.token}")
     return "\r\n".join((*words, *more, "", "")).encode()

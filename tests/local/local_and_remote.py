@@ -1,7 +1,7 @@
-"""The same commands twice: in a folder with a project of its own, and in one that asks a server.
+"""Run the same commands in a local project and against a server, and compare their output.
 
-The server is "on another machine": it has other state, and so another machine id, than whoever
-asks. What the two say must be the same, but for where the folders are, uids, times and tokens.
+The server has its own state directory, and so another machine id than the client. The outputs must
+be equal except for directories, uids, times and tokens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.driver import Project
-from tests.local.serving import Server, serving
+from tests.local.server import Server, run_server
 
 _SAME = (
     (re.compile(r"\b[0-9a-f]{8}(?:[0-9a-f]{24})?\b"), "UID"),
@@ -31,23 +31,22 @@ _OTHERWISE = {"seconds", "new_bytes", "uid", "started", "ended", "at", "made_els
 """Fields that differ between an execution recorded here and one sent to a server."""
 
 
-class Twins:
-    """`own` is a project. `asking` is a folder without one, `far`, that asks the server of the
-    project `there`."""
+class LocalAndRemote:
+    """The project `local`, and the client `remote` of a server of the project `served`."""
 
-    def __init__(self, own: Project, there: Project, server: Server, place: Path) -> None:
-        self.own = own
-        self.there = there
+    def __init__(self, local: Project, served: Project, server: Server, place: Path) -> None:
+        self.local = local
+        self.served = served
         self.server = server
-        self.asking = Project(
+        self.remote = Project(
             place / "asking", init=False, CLEW_SERVER=server.address, CLEW_TOKEN=server.token
         )
-        self.far = self.asking.folder
+        self.remote_folder = self.remote.folder
         self.place = place
-        self.environment = self.asking.environment
+        self.environment = self.remote.environment
 
     def folders(self) -> tuple[Path, Path]:
-        return self.own.folder, self.far
+        return self.local.folder, self.remote_folder
 
     def write(self, name: str, text: str) -> None:
         for folder in self.folders():
@@ -65,24 +64,24 @@ class Twins:
                 (folder / name).unlink()
 
     def sh(self, line: str, *options: str) -> None:
-        """Record a line of shell on either side."""
+        """Record a line of shell in both."""
         words = ("exec", *options, "--", "sh", "-c", line)
-        assert self.own.command(*words).returncode == 0
-        ran = self.asked(*words)
+        assert self.local.command(*words).returncode == 0
+        ran = self.run_remote(*words)
         assert ran.returncode == 0, ran.stderr
         assert b", sent as e" in ran.stderr
 
-    def asked(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-        """Through the server alone."""
-        return self.asking.command(*words, **more)
+    def run_remote(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+        """Run a command against the server only."""
+        return self.remote.command(*words, **more)
 
-    def json(self, *words: str, **more: Any) -> Any:
-        return json.loads(self.asked(*words, "--json", **more).stdout)
+    def remote_json(self, *words: str, **more: Any) -> Any:
+        return json.loads(self.run_remote(*words, "--json", **more).stdout)
 
-    def same(self, *words: str, status: int = 0, within: str = ".") -> Any:
-        """Either way says the same; the document, if the words ask for one, or what was printed."""
-        plain = self.own.command(*words, cwd=self.own.folder / within)
-        asked = self.asked(*words, cwd=self.far / within)
+    def run_both(self, *words: str, status: int = 0, within: str = ".") -> Any:
+        """Assert that both print the same; return it, parsed if it is JSON."""
+        plain = self.local.command(*words, cwd=self.local.folder / within)
+        asked = self.run_remote(*words, cwd=self.remote_folder / within)
         assert plain.returncode == status, plain.stderr
         assert asked.returncode == status, asked.stderr
         told = self._plain(plain.stdout), self._plain(plain.stderr)
@@ -91,14 +90,14 @@ class Twins:
         return told[0]
 
     def metric(self, name: str) -> float:
-        """What the server has counted."""
+        """The value of a metric of the server."""
         with self.server.client() as client:
             lines = client.get("/metrics").text.splitlines()
         (found,) = [line for line in lines if line.startswith(f"{name} ")]
         return float(found.split()[1])
 
-    def asked_for(self, route: str) -> int:
-        """How often the server was asked at a route."""
+    def count_requests(self, route: str) -> int:
+        """The number of requests at a route."""
         return sum(line.get("route") == route for line in self.server.lines())
 
     def _plain(self, said: bytes) -> Any:
@@ -119,11 +118,11 @@ def _without(document: Any) -> Any:
 
 
 @contextmanager
-def twins(place: Path, *options: str) -> Iterator[Twins]:
-    """Either has an execution e1 of somebody else, so that ids here and there are not the same."""
-    own = Project(place / "own")
-    there = Project(place / "there")
-    for project in (own, there):
+def start_local_and_remote(place: Path, *options: str) -> Iterator[LocalAndRemote]:
+    """Both have an execution e1 already, so that local ids differ from those of other projects."""
+    local = Project(place / "own")
+    served = Project(place / "there")
+    for project in (local, served):
         project.sh("echo of somebody else")
-    with serving(there, *options) as server:
-        yield Twins(own, there, server, place)
+    with run_server(served, *options) as server:
+        yield LocalAndRemote(local, served, server, place)

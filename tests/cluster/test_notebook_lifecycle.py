@@ -15,18 +15,18 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.cluster.kube import Kube
-from tests.cluster.labs import (  # noqa: F401 - server is a fixture
-    Lab,
-    jupyter,
-    lab,
-    reached,
+from tests.cluster.jupyter import (  # noqa: F401 - server is a fixture
+    JupyterApi,
+    jupyter_notebook,
+    open_jupyter,
     server,
+    wait_until_reachable,
 )
-from tests.cluster.operators import claim, operating, says, until, volume
+from tests.cluster.kube import Kube
+from tests.cluster.operator import claim, run_operator, volume, wait_for_reason, wait_until
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import node_of, viewer
-from tests.local.serving import Server
+from tests.local.server import Server
 from tests.local.test_server_sockets import opened
 
 pytestmark = pytest.mark.cluster
@@ -76,17 +76,17 @@ def test_a_notebook_from_its_first_day_to_its_last(
     tmp_path: Path,
 ) -> None:
     looks = ("--culling", "--through-api", "--check-minutes=0.017")
-    with operating(kube, tmp_path, *looks), server.apps_client() as user:
-        kube.apply(jupyter(home="home", annotations={LIMIT: "never"}))
-        with lab(server, kube) as first, first.kernel() as run:
+    with run_operator(kube, tmp_path, *looks), server.apps_client() as user:
+        kube.apply(jupyter_notebook(home="home", annotations={LIMIT: "never"}))
+        with open_jupyter(server, kube) as first, first.kernel() as run:
             run(TRAIN)
             assert (home / "notes.txt").read_text() == "learning rate: 0.1"
 
             kube.apply(tensorboard("pvc://home/runs"), viewer("home"))
             board = f"/tensorboard/{kube.namespace}/curves"
             files = f"/pvcviewer/{kube.namespace}/files/files"
-            reached(kube, "tensorboard/curves", user, f"{board}/")
-            reached(kube, "pvcviewer/files", user, f"{files}/")
+            wait_until_reachable(kube, "tensorboard/curves", user, f"{board}/")
+            wait_until_reachable(kube, "pvcviewer/files", user, f"{files}/")
             where = node_of(kube, "notebook-name=first")
             assert where in nodes
             assert len(nodes) > 1, "no other node was free"
@@ -101,14 +101,14 @@ def test_a_notebook_from_its_first_day_to_its_last(
             minutes = IDLE.total_seconds() / 60
             kube("annotate", "notebook/first", "--overwrite", f"{LIMIT}={minutes}")
             goes_on_while_a_kernel_is_busy(kube, first, run)
-        with lab(server, kube) as first:
+        with open_jupyter(server, kube) as first:
             goes_on_while_a_terminal_is_busy(kube, server, first)
-        says(kube, "notebook/first", "Stopped")
+        wait_for_reason(kube, "notebook/first", "Stopped")
         assert kube("get", "pod/first-0", "--ignore-not-found") == ""
 
         kube("annotate", "notebook/first", "--overwrite", f"{LIMIT}=never")
         kube("annotate", "notebook/first", "kubeflow-resource-stopped-")
-        with lab(server, kube) as first, first.kernel() as run:
+        with open_jupyter(server, kube) as first, first.kernel() as run:
             assert run("print(open('notes.txt').read())") == "learning rate: 0.2\n"
             assert first("GET", "contents/runs/first")["content"]
 
@@ -131,9 +131,9 @@ def curves_advance(user: httpx2.Client, board: str) -> None:
     def later(than: int) -> bool:
         return steps("scalars", "loss") > than and steps("histograms", "weights") > than
 
-    until("there are curves", lambda: later(0))
+    wait_until("there are curves", lambda: later(0))
     seen = steps("scalars", "loss")
-    until("they advance", lambda: later(seen))
+    wait_until("they advance", lambda: later(seen))
     asked: dict[str, Any] = {"run": "first", "conceptual": "false"}
     graph = user.get(f"{board}/data/plugin/graphs/graph", params=asked).text
     assert 'name: "dense"' in graph
@@ -147,10 +147,10 @@ def in_use_for_longer_than_it_may_be_idle(kube: Kube) -> None:
         assert "kubeflow-resource-stopped" not in notes, "it was in use"
         return datetime.fromisoformat(notes[LAST]) if LAST in notes else since
 
-    until("it is still in use", lambda: last() > since + 2 * IDLE)
+    wait_until("it is still in use", lambda: last() > since + 2 * IDLE)
 
 
-def goes_on_while_a_kernel_is_busy(kube: Kube, first: Lab, run: Any) -> None:
+def goes_on_while_a_kernel_is_busy(kube: Kube, first: JupyterApi, run: Any) -> None:
     with ThreadPoolExecutor() as pool:
         waits = pool.submit(run, "time.sleep(3600)")
         in_use_for_longer_than_it_may_be_idle(kube)
@@ -160,7 +160,7 @@ def goes_on_while_a_kernel_is_busy(kube: Kube, first: Lab, run: Any) -> None:
             waits.result()
 
 
-def goes_on_while_a_terminal_is_busy(kube: Kube, server: Server, first: Lab) -> None:  # noqa: F811
+def goes_on_while_a_terminal_is_busy(kube: Kube, server: Server, first: JupyterApi) -> None:  # noqa: F811
     name = first("POST", "terminals")["name"]
     with opened(server, f"{first.base}terminals/websocket/{name}") as terminal:
         terminal.send('["stdin", "while sleep 1; do date; done\\r"]')

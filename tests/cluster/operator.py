@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.standing import need_here, seen_by_pods
+from tests.cluster.location import address_for_pods, require_local_cluster
 from tools.cluster.binaries import locked
 from tools.cluster.images import BUSYBOX
 
@@ -28,7 +28,7 @@ CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 CLEW, JUPYTER, TENSORBOARD = (
     f"docker.io/clew/{name}:{clew.__version__}" for name in ("clew", "jupyter", "tensorboard")
 )
-PATIENCE = 180.0
+TIMEOUT = 180.0
 SERVER = ["sh", "-c", "mkdir -p /tmp/www && exec httpd -f -p 8888 -h /tmp/www"]
 
 
@@ -52,7 +52,7 @@ class Operator:
             *self.namespaces,
             *("--metrics-port", str(self._metrics)),
             *("--health-port", str(self._health)),
-            *("--allow-from", seen_by_pods(self.kube)),  # whose server is on this machine, too
+            *("--allow-from", address_for_pods(self.kube)),  # whose server is on this machine, too
             *self._options,
         ]
         with (self._folder / "operator.log").open("ab") as log:
@@ -62,7 +62,7 @@ class Operator:
                 stdout=log,
                 stderr=log,
             )
-        until("the operator answers", self.alive)
+        wait_until("the operator answers", self.alive)
 
     def alive(self) -> bool:
         assert self._process is not None
@@ -87,18 +87,18 @@ class Operator:
         return (self._folder / "operator.log").read_text()
 
 
-def known(kube: Kube, kind: str) -> bool:
+def is_registered(kube: Kube, kind: str) -> bool:
     """Whether resources of a kind can be asked for."""
     return bool(kube("get", kind, "--output=jsonpath={.kind}", ok=False))
 
 
 @contextmanager
-def operating(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
+def run_operator(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
     everywhere = Kube(kube.kubeconfig)
     with locked(Path(tempfile.gettempdir(), f"clew-kinds-{os.getuid()}.lock")):  # as others do now
         everywhere("apply", "--kustomize", str(CRDS))
     for kind in ("notebooks", "tensorboards", "pvcviewers"):
-        until(f"{kind} are known", lambda kind=kind: known(everywhere, kind))
+        wait_until(f"{kind} are known", lambda kind=kind: is_registered(everywhere, kind))
     made = Operator(kube, folder, options)
     made.start()
     try:
@@ -113,13 +113,13 @@ def operator(
 ) -> Iterator[Operator]:
     """One for all tests of a file: it looks at the namespaces of each."""
     folder = tmp_path_factory.mktemp("operator")
-    with operating(Kube(cluster.kubeconfig, f"{spaces}-*"), folder) as made:
+    with run_operator(Kube(cluster.kubeconfig, f"{spaces}-*"), folder) as made:
         yield made
 
 
-def until(what: str, holds: Callable[[], Any]) -> Any:
+def wait_until(what: str, holds: Callable[[], Any]) -> Any:
     """Wait for something that nothing can be asked to tell."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not (found := holds()):
         assert time.monotonic() < end, f"{what}: never"
         time.sleep(0.2)
@@ -171,7 +171,7 @@ def volume(
 ) -> Iterator[Path]:
     """A folder of this machine as the volume of one claim, until the end of the block: any node
     can have it, or one alone."""
-    need_here(kube)
+    require_local_cluster(kube)
     folder = Path(f"/tmp/{kube.namespace}")
     folder.mkdir()
     at = {"path": str(folder)}
@@ -195,40 +195,40 @@ def volume(
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def ready(kube: Kube, what: str) -> dict[str, Any]:
-    """The condition that everybody asks for; empty before there is any."""
+def ready_condition(kube: Kube, what: str) -> dict[str, Any]:
+    """The condition Ready; empty before there is any."""
     conditions = kube.get(what).get("status", {}).get("conditions", [])
     return next((c for c in conditions if c.get("type") == "Ready"), {})
 
 
-def reissued(kube: Kube, what: str) -> list[dict[str, Any]]:
-    """What was said of a resource since it was said of its Pods."""
+def reissued_events(kube: Kube, what: str) -> list[dict[str, Any]]:
+    """The events of a resource that the operator reissued from its Pods."""
     kind, name = kube.get(what)["kind"], what.partition("/")[2]
     about = f"involvedObject.kind={kind},involvedObject.name={name}"
     found = kube.get("events", "--field-selector", about)["items"]
     return [event for event in found if event["message"].startswith("Reissued from pod/")]
 
 
-def left_alone(kube: Kube, what: str) -> None:
-    """A resource that runs has nothing on it but what its user wrote; its Pod's events are its."""
+def assert_unmodified(kube: Kube, what: str) -> None:
+    """Assert that the operator added nothing to a resource, and reissued events of its Pod."""
     found = kube.get(what)
     assert "finalizers" not in found["metadata"]
     notes = set(found["metadata"]["annotations"])
     assert notes == {"kubectl.kubernetes.io/last-applied-configuration"}
-    events = until("events are said again", lambda: reissued(kube, what))
+    events = wait_until("events are said again", lambda: reissued_events(kube, what))
     controller = f"{found['kind'].lower()}-controller"
     assert all(event["source"]["component"] == controller for event in events)
 
 
-def says(kube: Kube, what: str, reason: str) -> dict[str, Any]:
+def wait_for_reason(kube: Kube, what: str, reason: str) -> dict[str, Any]:
     """Wait until a resource gives this reason."""
 
     def holds() -> dict[str, Any] | None:
-        found = ready(kube, what)
+        found = ready_condition(kube, what)
         return found if found.get("reason") == reason else None
 
     try:
-        found: dict[str, Any] = until(f"{what} says {reason}", holds)
+        found: dict[str, Any] = wait_until(f"{what} says {reason}", holds)
     except AssertionError as error:
-        raise AssertionError(f"{error}; it says {ready(kube, what)}") from None
+        raise AssertionError(f"{error}; it says {ready_condition(kube, what)}") from None
     return found

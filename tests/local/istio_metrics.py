@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.local.surviving import await_
+from tests.local.processes import wait_until
 
 COUNTERS = ("istio_requests_total", "istio_tcp_received_bytes_total")
 GATEWAY = {
@@ -32,8 +32,8 @@ HTTP = {"request_protocol": "http", "response_code": "200", "grpc_response_statu
 TCP = {"request_protocol": "tcp"}
 
 
-class Istio:
-    """What has passed, on a page for a Prometheus. Without `sample`, it cannot be read."""
+class IstioMetrics:
+    """Traffic counters that a Prometheus scrapes; scraping fails unless `samples`."""
 
     def __init__(self, port: int) -> None:
         self.address = f"127.0.0.1:{port}"
@@ -62,7 +62,7 @@ class Istio:
 
 
 @contextmanager
-def counting() -> Iterator[Istio]:
+def serve_metrics() -> Iterator[IstioMetrics]:
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = istio.page().encode()
@@ -73,10 +73,10 @@ def counting() -> Iterator[Istio]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        istio = Istio(server.server_address[1])
+        istio = IstioMetrics(server.server_address[1])
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -87,8 +87,8 @@ def counting() -> Iterator[Istio]:
 
 
 @contextmanager
-def prometheus(istio: Istio, folder: Path) -> Iterator[str]:
-    """The address of one that looks every second."""
+def prometheus(istio: IstioMetrics, folder: Path) -> Iterator[str]:
+    """Run Prometheus, which scrapes every second; return its address."""
     found = shutil.which("prometheus")
     if found is None:
         pytest.fail("Prometheus is not installed: apt install prometheus (make test does it)")
@@ -108,7 +108,7 @@ def prometheus(istio: Istio, folder: Path) -> Iterator[str]:
     ):
         try:
             address = f"http://{place}"
-            await_("Prometheus answers", lambda: _answers(address))
+            wait_until("Prometheus answers", lambda: _answers(address))
             yield address
         finally:
             process.kill()

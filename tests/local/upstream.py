@@ -1,4 +1,4 @@
-"""Servers to stand behind the proxy: plain sockets, that say exactly what a test wants said."""
+"""Servers behind the proxy: sockets that answer exactly what a test specifies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 
 @contextmanager
-def upstream(handler: Handler) -> Iterator[int]:
-    """Answer each connection by `handler`, in a thread of its own; the port is told."""
+def run_upstream(handler: Handler) -> Iterator[int]:
+    """Answer each connection by `handler`, in a thread; return the port."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -46,23 +46,23 @@ def upstream(handler: Handler) -> Iterator[int]:
         loop.close()
 
 
-async def head(reader: asyncio.StreamReader) -> bytes:
+async def read_head(reader: asyncio.StreamReader) -> bytes:
     return await reader.readuntil(b"\r\n\r\n")
 
 
-def answering(text: bytes) -> Handler:
-    """The same, whatever is asked."""
+def respond_with(text: bytes) -> Handler:
+    """Answer every request with the same bytes."""
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
+        await read_head(reader)
         writer.write(text)
         await writer.drain()
 
     return handler
 
 
-class Table:
-    """The file that tells a server its targets."""
+class TargetTable:
+    """The file with the targets of a server's proxy."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

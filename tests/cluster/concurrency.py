@@ -1,0 +1,30 @@
+"""A lock on the cluster for tests on several workers.
+
+Most tests use their own namespace and operator, and run at the same time. Tests that act in all
+namespaces lock the cluster. Tests that start a cluster of their own run beside these. Each of these
+two kinds is one xdist group: pytest-xdist starts with the largest groups, so they run in parallel.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ALL_NAMESPACES = pytest.mark.xdist_group("everywhere")
+OWN_CLUSTER = pytest.mark.xdist_group("own cluster")
+
+
+@contextmanager
+def lock_cluster(test: pytest.Item, lock: Path) -> Iterator[None]:
+    """Hold the cluster, shared or exclusively, as the test needs it."""
+    group = test.get_closest_marker("xdist_group")
+    if group == OWN_CLUSTER.mark:
+        yield
+        return
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX if group == ALL_NAMESPACES.mark else fcntl.LOCK_SH)
+        yield
