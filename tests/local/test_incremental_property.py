@@ -21,8 +21,7 @@ from clew.api.local.repeat import run_plan, store_file
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.secret_values import SecretValues
-from clew.replay.sandbox.initial_files import Entry
-from clew.replay.stored_listings import listing_reader
+from clew.replay.sandbox.initial_files import Entry, listing_reader
 from clew.store import Store
 
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)

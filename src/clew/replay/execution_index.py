@@ -13,7 +13,7 @@ from clew.prov.queries.formats import path_fields, process_id
 class ExecutionIndex:
     """The record of one execution, indexed by process."""
 
-    def __init__(self, record: ExecutionRecord, name: Callable[[str], str]) -> None:
+    def __init__(self, record: ExecutionRecord, name: Callable[[str], str] = str) -> None:
         """`name` maps a locator to the entity's name, which both compared executions share."""
         self.record = record
         self.name = name
@@ -53,13 +53,13 @@ class ExecutionIndex:
     @cached_property
     def write_times(self) -> dict[int, dict[int, int]]:
         """By version, when each process began to write it, or else removed it."""
-        found: dict[int, dict[int, int]] = defaultdict(dict)
+        times: dict[int, dict[int, int]] = defaultdict(dict)
         for edges in (self.record.generated, self.record.invalidated):
             new: dict[int, dict[int, int]] = defaultdict(dict)
             for edge in edges:
                 new[edge.version].setdefault(edge.activity, edge.at)
-            found = defaultdict(dict, {**new, **found})
-        return found
+            times = defaultdict(dict, {**new, **times})
+        return times
 
     @cached_property
     def last_versions(self) -> dict[str, Version]:
@@ -106,9 +106,10 @@ class ExecutionIndex:
         """All variables of a process. One that never called exec has its parent's."""
         while process.exe is None and process.parent in self.record.activities:
             process = self.record.activities[process.parent]
-        whole = self.record.itself.environment
-        own = {} if process.key == self.record.itself.key else process.environment
-        return {name: value for name, value in {**whole, **own}.items() if value is not None}
+        inherited = self.record.itself.environment
+        changed = {} if process.key == self.record.itself.key else process.environment
+        merged = {**inherited, **changed}
+        return {name: value for name, value in merged.items() if value is not None}
 
     def seals(self, process: Activity) -> dict[str, str]:
         """Keyed hashes of the secret variables of a process, with which two can be compared."""
@@ -119,15 +120,22 @@ class ExecutionIndex:
     @cached_property
     def _successors(self) -> dict[str, Activity]:
         """The program that a process became by exec, by the uid before."""
-        found: dict[str, Activity] = {}
+        successors: dict[str, Activity] = {}
         for process in self.record.processes:
             stem, _, ordinal = process.uid.rpartition("-")
             if ordinal.isdigit() and int(ordinal):
-                found[f"{stem}-{int(ordinal) - 1}"] = process
-        return found
+                successors[f"{stem}-{int(ordinal) - 1}"] = process
+        return successors
 
     def successor(self, process: Activity) -> Activity | None:
         return self._successors.get(process.uid)
+
+    def exec_chain(self, process: Activity) -> list[Activity]:
+        """The program and those it became by exec, in order."""
+        chain = [process]
+        while (after := self.successor(chain[-1])) is not None:
+            chain.append(after)
+        return chain
 
     def end(self, process: Activity) -> int:
         """When it ended or called exec; a process without a recorded end comes last."""
@@ -139,8 +147,8 @@ class ExecutionIndex:
     def output_range(self, process: Activity, stream: str) -> tuple[int, int] | None:
         """The part of stdout or stderr that only it and its children wrote."""
         output = process.facets.get("begun", {}).get("output", {})
-        found = output.get(stream)
-        return (found[0], found[1]) if found else None
+        start_end = output.get(stream)
+        return (start_end[0], start_end[1]) if start_end else None
 
     def ancestors(self, process: Activity) -> Iterator[Activity]:
         """Its ancestors from its parent upwards; the execution itself is last."""
@@ -152,11 +160,11 @@ class ExecutionIndex:
         """The keys of the process and its ancestors."""
         return {process.key, *(above.key for above in self.ancestors(process))}
 
-    def overlap(self, one: Activity, other: Activity) -> bool:
+    def overlap(self, a: Activity, b: Activity) -> bool:
         """Whether they ran at the same time, and neither is an ancestor of the other."""
-        if one.key in self.with_ancestors(other) or other.key in self.with_ancestors(one):
+        if a.key in self.with_ancestors(b) or b.key in self.with_ancestors(a):
             return False
-        return one.started < self.end(other) and other.started < self.end(one)
+        return a.started < self.end(b) and b.started < self.end(a)
 
 
 def recorded_seals(record: ExecutionRecord, process: Activity) -> dict[str, str]:

@@ -24,8 +24,12 @@ from clew.replay.checkout.working_tree import Checkout, TrackedFile
 from clew.replay.compare.output_comparison import Comparison
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.repeat_report import RepeatReport
-from clew.replay.sandbox.initial_files import InitialFiles, ReadListing, find_initial_files
-from clew.replay.stored_listings import listing_reader
+from clew.replay.sandbox.initial_files import (
+    InitialFiles,
+    ReadListing,
+    find_initial_files,
+    listing_reader,
+)
 from clew.safe_path import SafeDirectory
 from clew.store import Store
 

@@ -120,7 +120,7 @@ def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
 def _portable(project: ProjectState, text: str, say: Say) -> PortableExecution:
     from clew.prov.queries.execution_record import load_record
     from clew.replay.export.portable_execution import make_portable
-    from clew.replay.stored_listings import listing_reader
+    from clew.replay.sandbox.initial_files import listing_reader
     from clew.store import Store
 
     with Store(project.directory.store) as store:

@@ -25,7 +25,7 @@ from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.recreate_plan import Candidate, CannotRecreate, plan_recreation
 from clew.replay.repeat.replay_runner import ReplayRunner
 from clew.replay.repeat.secret_values import SecretValues
-from clew.replay.stored_listings import listing_reader
+from clew.replay.sandbox.initial_files import listing_reader
 from clew.run.launch.execution_backend import Derivation
 from clew.settings import machine_id
 from clew.store import Store

@@ -41,7 +41,7 @@ def repeat(
     not on this machine."""
     from clew.prov.queries.execution_record import load_record
     from clew.replay.repeat import repeat_plan
-    from clew.replay.stored_listings import listing_reader
+    from clew.replay.sandbox.initial_files import listing_reader
     from clew.store import Store
 
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):

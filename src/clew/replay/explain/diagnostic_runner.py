@@ -26,7 +26,7 @@ from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig
 from clew.replay.sandbox.file_cache import FileCache
-from clew.replay.stored_listings import listing_reader
+from clew.replay.sandbox.initial_files import listing_reader
 from clew.run import execution_locks
 from clew.run.launch import tracer_process
 from clew.run.launch.execution_backend import Derivation, LaunchOptions

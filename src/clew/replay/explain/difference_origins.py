@@ -6,16 +6,16 @@ from another process, continue there. A process without such a source is an orig
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from clew.prov.queries.execution_record import Activity, Version
+from clew.redaction import MASK
 from clew.replay.compare.execution_pair import ExecutionPair
 from clew.replay.compare.input_differences import InputDifference, find_input_differences
 from clew.replay.compare.output_comparison import Difference, is_stream
 from clew.replay.compare.process_alignment import ProcessPair
 from clew.replay.execution_index import ExecutionIndex
-from clew.replay.explain.output_owners import compare_printed
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class OriginFinder:
             pairs = {
                 process.key: self._executions.nearest_pair(side, process) for process in makers
             }
-            guilty, innocent = compare_printed(self._executions, set(pairs.values()), name)
+            changed, unchanged = _compare_printed(self._executions, set(pairs.values()), name)
             for process in makers:
                 pair = pairs[process.key]
-                shared = (is_stream(version) or len(times) > 1) and pair not in guilty
+                shared = (is_stream(version) or len(times) > 1) and pair not in changed
                 end = side.end(process)
                 at = end if shared else _last_write_time(side, process, version, times[process.key])
-                if pair != top and pair not in innocent and (not guilty or pair in guilty):
+                if pair != top and pair not in unchanged and (not changed or pair in changed):
                     when = at if side is self._executions.b else self._executions.b.end(pair.b)
                     yield (pair, when, name), shared
             return
@@ -90,31 +90,31 @@ class OriginFinder:
         """The process whose end is the execution's: the first one, after its exec calls."""
         side = self._executions.b
         first = next(iter(side.record.processes), side.record.itself)
-        while (after := side.successor(first)) is not None:
-            first = after
-        return self._executions.nearest_pair(side, first)
+        return self._executions.nearest_pair(side, side.exec_chain(first)[-1])
 
     # -- going up
 
     def _walk(self, effects: list[Effect], *, shared: bool) -> list[Origin]:
         origins: dict[ProcessPair, Origin] = {}
         waiting = list(effects)
-        met = {(pair, at) for pair, at, _ in effects}
-        own: dict[ProcessPair, set[str]] = {}
+        visited = {(pair, at) for pair, at, _ in effects}
+        outputs: dict[ProcessPair, set[str]] = {}
         for pair, _, name in effects:
-            own.setdefault(pair, set()).update({name} - {""})
+            outputs.setdefault(pair, set()).update({name} - {""})
         while waiting:
             pair, at, _ = waiting.pop()
             up = [(source, when, "") for source, when in self._sources(pair, at, certain=True)]
-            waiting += [effect for effect in up if effect[:2] not in met]
-            met |= {effect[:2] for effect in up}
+            waiting += [effect for effect in up if effect[:2] not in visited]
+            visited |= {effect[:2] for effect in up}
             known = origins.get(pair)
             if not up and (known is None or at < known.at):
-                names = frozenset(own.get(pair, ()))
-                origins[pair] = Origin(pair, at, names, shared=shared and pair in own, effect_at=at)
-        if met and not origins:  # each has its reason in another: the first will do
-            pair, at = min(met, key=lambda node: node[1])
-            origins[pair] = Origin(pair, at, frozenset(own.get(pair, ())), effect_at=at)
+                names = frozenset(outputs.get(pair, ()))
+                origins[pair] = Origin(
+                    pair, at, names, shared=shared and pair in outputs, effect_at=at
+                )
+        if visited and not origins:  # a cycle: take the first
+            pair, at = min(visited, key=lambda node: node[1])
+            origins[pair] = Origin(pair, at, frozenset(outputs.get(pair, ())), effect_at=at)
         return [*origins.values(), *self._upstream(origins)]
 
     def _sources(
@@ -131,18 +131,18 @@ class OriginFinder:
 
     def _upstream(self, origins: dict[ProcessPair, Origin]) -> list[Origin]:
         """Processes that passed unrecorded data to these, directly or not."""
-        found: dict[ProcessPair, Origin] = {}
+        upstream: dict[ProcessPair, Origin] = {}
         waiting = sorted(origins.values(), key=lambda origin: -origin.effect_at)
         while waiting:
             known = waiting.pop()
             for source, _ in self._sources(known.pair, known.at, certain=False):
-                if source not in origins and source not in found:
+                if source not in origins and source not in upstream:
                     end = self._executions.b.end(source.b)
-                    found[source] = replace(
+                    upstream[source] = replace(
                         known, pair=source, at=end, names=frozenset(), observed=False
                     )
-                    waiting.append(found[source])
-        return list(found.values())
+                    waiting.append(upstream[source])
+        return list(upstream.values())
 
 
 _CLOCK_TICK_NS = 50_000_000
@@ -154,3 +154,44 @@ def _last_write_time(side: ExecutionIndex, process: Activity, version: Version, 
     end = side.end(process)
     last = (version.mtime or 0) + _CLOCK_TICK_NS
     return min(last, end) if began <= last else end
+
+
+def _compare_printed(
+    executions: ExecutionPair, pairs: set[ProcessPair], stream: str
+) -> tuple[set[ProcessPair], set[ProcessPair]]:
+    """Of the processes that held this stream, those known to have printed something else, and those
+    known to have printed the same. A parent's part contains its children's: if they explain all of
+    it, they replace the parent."""
+    changed: set[ProcessPair] = set()
+    same: set[ProcessPair] = set()
+    contents = _printed_contents(executions, stream)
+    if contents is None:
+        return changed, same
+    for pair in pairs:
+        a, b = executions.a.output_range(pair.a, stream), executions.b.output_range(pair.b, stream)
+        if a is not None and b is not None:
+            alike = contents[0][a[0] : a[1]] == contents[1][b[0] : b[1]]
+            (same if alike else changed).add(pair)
+    unknown = pairs - changed - same
+    above = _ancestors(executions, changed | unknown)
+    return changed - above, same
+
+
+def _ancestors(executions: ExecutionPair, pairs: Iterable[ProcessPair]) -> set[ProcessPair]:
+    lines = (executions.b.with_ancestors(pair.b) - {pair.b.key} for pair in pairs)
+    keys = {key for line in lines for key in line}
+    return {executions.alignment.by_b[key] for key in keys if key in executions.alignment.by_b}
+
+
+def _printed_contents(executions: ExecutionPair, stream: str) -> tuple[bytes, bytes] | None:
+    """What both printed, if it is stored unmasked."""
+    contents = []
+    for side in (executions.a, executions.b):
+        line = side.versions.get(stream)
+        if stream not in ("stdout", "stderr") or not line or not line[-1].stored:
+            return None
+        content = executions.read(line[-1].digest or "")
+        if content is None or MASK.encode() in content:  # what is masked has another length
+            return None
+        contents.append(content)
+    return contents[0], contents[1]

@@ -1,4 +1,4 @@
-"""Index one execution's record by process and by path: what each part depended on and changed."""
+"""Index one execution's record by path as well: who changed a path, and when."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from clew.prov.locators import path_of
-from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Look, Version
+from clew.prov.queries.execution_record import Edge, ExecutionRecord, Version
+from clew.replay.execution_index import ExecutionIndex
 
 CHANGE_KINDS = ("made", "removed")
 """Kinds of `looked` events that record a change: a directory, pipe or device was made or
@@ -35,30 +36,20 @@ class PathChange(NamedTuple):
     """Of a directory whose time was set."""
 
 
-class DependencyIndex:
+class DependencyIndex(ExecutionIndex):
     """The record of one execution, indexed by process and by path."""
 
     def __init__(self, record: ExecutionRecord) -> None:
-        self.record = record
+        super().__init__(record)
         self.paths = {key: path_of(v.locator) for key, v in record.versions.items()}
 
     @cached_property
-    def children(self) -> dict[int, list[Activity]]:
-        children: dict[int, list[Activity]] = defaultdict(list)
-        for process in self.record.processes:
-            children[process.parent or 0].append(process)
-        return children
-
-    @cached_property
-    def used(self) -> dict[int, list[Edge]]:
-        return _by_activity(self.record.used)
-
-    @cached_property
-    def looked(self) -> dict[int, list[Look]]:
-        looked: dict[int, list[Look]] = defaultdict(list)
-        for look in self.record.looked:
-            looked[look.activity].append(look)
-        return looked
+    def use_edges(self) -> dict[int, list[Edge]]:
+        """By process, all that it used, also what it wrote itself."""
+        edges: dict[int, list[Edge]] = defaultdict(list)
+        for edge in self.record.used:
+            edges[edge.activity].append(edge)
+        return edges
 
     @cached_property
     def makers(self) -> dict[int, dict[int, Edge]]:
@@ -126,7 +117,7 @@ class DependencyIndex:
         return changes
 
     @cached_property
-    def _doers(self) -> set[int]:
+    def _changers(self) -> set[int]:
         return {activity for line in self._changes.values() for _, activity in line}
 
     @cached_property
@@ -143,7 +134,7 @@ class DependencyIndex:
         self, path: bytes, since: int, until: int, members: frozenset[int]
     ) -> bool:
         """Whether another process changed this path or a directory above it."""
-        if self._doers <= members:
+        if self._changers <= members:
             return False
         return any(
             _changed_by_others(self._changes.get(p, ()), since, until, members)
@@ -154,7 +145,7 @@ class DependencyIndex:
         self, directory: bytes, since: int, until: int, members: frozenset[int]
     ) -> bool:
         """Whether another process added or removed a name in this directory."""
-        if self._doers <= members:
+        if self._changers <= members:
             return False
         return _changed_by_others(self._entries.get(directory, ()), since, until, members)
 
@@ -196,11 +187,11 @@ def path_and_parents(path: bytes) -> tuple[bytes, ...]:
 
 @lru_cache(1 << 12)
 def _with_parents(directory: bytes) -> tuple[bytes, ...]:
-    """Apart from the paths in it: many files share a directory."""
-    places = [directory]
-    while len(places[-1]) > 1:
-        places.append(os.path.dirname(places[-1]))
-    return tuple(places)
+    """Cached apart from the paths: many files share a directory."""
+    parents = [directory]
+    while len(parents[-1]) > 1:
+        parents.append(os.path.dirname(parents[-1]))
+    return tuple(parents)
 
 
 def _changed_by_others(
@@ -212,10 +203,3 @@ def _changed_by_others(
         if activity not in members:
             return True
     return False
-
-
-def _by_activity(edges: list[Edge]) -> dict[int, list[Edge]]:
-    found: dict[int, list[Edge]] = defaultdict(list)
-    for edge in edges:
-        found[edge.activity].append(edge)
-    return found

@@ -31,8 +31,8 @@ from clew.replay.reuse.previous_executions import PreviousExecution, PreviousExe
 from clew.replay.reuse.reuse_report import describe_reuse
 from clew.replay.reuse.start_match import ProgramStart, find_start_difference
 from clew.replay.reuse.subtree import NotReusable, Subtree
+from clew.replay.sandbox.initial_files import listing_reader
 from clew.replay.sandbox.sandbox_reader import SandboxFiles
-from clew.replay.stored_listings import listing_reader
 from clew.run.launch.skip_protocol import RunContext
 from clew.safe_path import KERNEL_DIRECTORIES
 from clew.settings import Settings
@@ -188,7 +188,7 @@ class IncrementalDecider:
     def _met(self, subtree: Subtree) -> Iterator[tuple[bytes, Facts]]:
         """The files it would have met, as they are."""
         for key in subtree.members:
-            for edge in subtree.index.used[key]:
+            for edge in subtree.index.use_edges[key]:
                 path = subtree.index.paths[edge.version]
                 if path is not None and not path.startswith(KERNEL_DIRECTORIES):
                     yield from self._facts(path)

@@ -98,10 +98,10 @@ class _ReuseDescription:
 
     def _actions(self, members: list[Activity]) -> Iterator[ReusedAction]:
         for process in members:
-            for edge in self._index.used[process.key]:
+            for edge in self._index.use_edges[process.key]:
                 if self._counts(process, edge.at) and edge.how != "append":
                     yield from self._edge(process, edge, "used", _USED)
-            for look in self._index.looked[process.key]:
+            for look in self._index.looks[process.key]:
                 if self._counts(process, look.at):
                     words = (look.kind, self._locator(look.locator), look.answer)
                     yield ReusedAction(look.at, _LOOKED, "looked", process.uid, None, words)
@@ -185,7 +185,7 @@ class _ReuseDescription:
         """Find the earlier version whose bytes a version keeps: both were met at the same time."""
         written = {(edge.activity, edge.version, edge.at) for edge in self._record.generated}
         for process in members:
-            for edge in self._index.used[process.key]:
+            for edge in self._index.use_edges[process.key]:
                 if edge.how != "append":
                     continue
                 old = self._record.versions[edge.version]

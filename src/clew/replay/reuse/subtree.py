@@ -55,14 +55,32 @@ class InheritedFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Subtree:
-    """A subtree that can be reused."""
+class SubtreeScope:
+    """The processes of a subtree, and the time from the start of its program to its end."""
 
     index: DependencyIndex
     root: Activity
     members: frozenset[int]
     started: int
     ended: int
+
+    @property
+    def record(self) -> ExecutionRecord:
+        return self.index.record
+
+    def contains(self, activity: int, at: int) -> bool:
+        """Whether the subtree did this. What a forked process did before exec does not count."""
+        return activity in self.members and (activity != self.root.key or at >= self.started)
+
+    def changed_by_others(self, path: bytes, until: int | None = None) -> bool:
+        until = self.ended if until is None else until
+        return self.index.changed_by_others(path, self.started, until, self.members)
+
+
+@dataclass(frozen=True)
+class Subtree(SubtreeScope):
+    """A subtree that can be reused."""
+
     status: int
     dependencies: list[Dependency]
     changes: list[PathChange]
@@ -72,10 +90,6 @@ class Subtree:
     """The ranges of the execution's stdout and stderr that it wrote."""
     offsets: dict[int, int] = field(default_factory=dict)
     """By descriptor, its final offset in files that others continue to read."""
-
-    @property
-    def record(self) -> ExecutionRecord:
-        return self.index.record
 
     @property
     def held(self) -> list[list[Any]]:
@@ -93,15 +107,15 @@ class Subtree:
     @cached_property
     def changes_in(self) -> dict[bytes, list[PathChange]]:
         """Its changes of names in each directory."""
-        found: dict[bytes, list[PathChange]] = {}
+        changes: dict[bytes, list[PathChange]] = {}
         for change in self.changes:
-            found.setdefault(os.path.dirname(change.path), []).append(change)
-        return found
+            changes.setdefault(os.path.dirname(change.path), []).append(change)
+        return changes
 
     def changed_before(self, path: bytes, at: int) -> bool:
         """Whether it had itself changed this path by then."""
         first = self.first_change
-        return any(first.get(place, at) < at for place in path_and_parents(path))
+        return any(first.get(parent, at) < at for parent in path_and_parents(path))
 
     def stream(self, name: str) -> Version | None:
         """Everything its execution printed to a stream."""
@@ -111,21 +125,9 @@ class Subtree:
     @property
     def idle(self) -> float:
         """Seconds that it spent waiting."""
-        last = exec_chain(self.index, self.root)[-1]
+        last = self.index.exec_chain(self.root)[-1]
         busy = sum(last.usage.get(name, 0.0) for name in ("user_seconds", "system_seconds"))
         return max(0.0, (self.ended - self.started) / 1e9 - busy)
-
-
-def exec_chain(index: DependencyIndex, root: Activity) -> list[Activity]:
-    """The program and those it became by exec, in order."""
-    line = [root]
-    while True:
-        stem, _, ordinal = line[-1].uid.rpartition("-")
-        after = f"{stem}-{int(ordinal) + 1}" if ordinal.isdigit() else ""
-        found = next((c for c in index.children[line[-1].key] if c.uid == after), None)
-        if found is None:
-            return line
-        line.append(found)
 
 
 def display_path(path: bytes) -> str:

@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 import msgspec
 from blake3 import blake3
@@ -21,6 +22,7 @@ from clew.prov.event_numbers import MOVES
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord, Look, Version
 from clew.safe_path import KERNEL_DIRECTORIES
+from clew.store import Store
 
 _NOT_NORMALIZED = re.compile(rb"/\.{0,2}(?:/|\Z)")
 """What a path without dots and doubled slashes does not have."""
@@ -64,6 +66,16 @@ class InitialFiles:
     def under(self, directory: bytes) -> dict[bytes, Entry]:
         prefix = directory.rstrip(b"/") + b"/"
         return {path: e for path, e in self.entries.items() if path.startswith(prefix)}
+
+
+def listing_reader(store: Store) -> ReadListing:
+    """Return a function that reads each listing once. Valid while the store is open."""
+
+    @cache
+    def names(digest: str) -> list[bytes]:
+        return b"".join(store.read(digest)).split(b"\0")
+
+    return names
 
 
 def find_initial_files(record: ExecutionRecord, read_listing: ReadListing) -> InitialFiles:

@@ -1,10 +1,9 @@
-"""Directories on the way to something, told from directories that were asked about for
-themselves."""
+"""Traversed directories, distinguished from directories that were examined for themselves."""
 
 from __future__ import annotations
 
 from clew.replay.reuse.subtree import Dependency
-from clew.replay.traversed_directories import drop_traversals
+from clew.replay.reuse.subtree_dependencies import drop_traversals
 
 DIRECTORY, FILE = "40755 4096 5", "100644 1 5"
 
