@@ -91,6 +91,9 @@ def act_as_service_account(
         and each["subjects"][0]["name"] == account
     ]
     kube("create", "serviceaccount", account)
+    for each in found:
+        if each["kind"] == "Secret":
+            kube.apply({**each, "metadata": {"name": _name(each)}})
     own = [f"{kind.lower()}-{name}-{kube.namespace}" for kind, name in bound]
     for (kind, name), role in zip(bound, own, strict=True):
         rules = find_resource(found, kind, name)

@@ -1,4 +1,8 @@
-"""A Secret that several processes share: the first one creates it, the others read it."""
+"""A Secret that several processes share: the first one fills it, the others read it.
+
+The manifests contain the Secrets without data, so that the programs need the right to update these
+two, and not the right to create Secrets, which Kubernetes cannot limit to names.
+"""
 
 from __future__ import annotations
 
@@ -17,47 +21,47 @@ ACCESS_KEY = "clew-access"
 """The Secret of the key that access tokens are derived from."""
 _SECRET: Any = create_namespaced_resource("", "v1", "Secret", "secrets")
 _TIMEOUT = httpx2.Timeout(10.0)
+_NOT_FOUND, _CONFLICT = 404, 409
 
 
-def get_or_create(name: str, entry: str, otherwise: str) -> str:
-    """Read an entry of a Secret in our namespace; if there is no such Secret, create it with the
-    value `otherwise`."""
+def get_or_fill(name: str, entry: str, value: str) -> str:
+    """Read an entry of a Secret in our namespace; if the Secret is empty, store `value` there; if
+    there is none, create it."""
     try:
         api = Client(timeout=_TIMEOUT)
-        return _entry(api, name, entry) or _create(api, name, entry, otherwise)
+        while True:
+            try:
+                return _get_or_fill(api, name, entry, value)
+            except ApiError as error:
+                if error.status.code != _CONFLICT:  # another process was faster: read what it wrote
+                    raise
     except (ApiError, httpx2.HTTPError, ConfigError) as error:
         raise ClewError(
-            f"cannot read or create the Secret {name}: {error}",
-            hint="allow the service account to get and to create it",
+            f"cannot read or write the Secret {name}: {error}",
+            hint="kubectl apply -k deploy/ makes it, and the right to update it",
         ) from error
 
 
 def access_key() -> str:
-    """The key that the operator and the server share; the first to start creates it."""
-    return get_or_create(ACCESS_KEY, "key", secrets.token_urlsafe(32))
+    """The key that the operator and the server share; the first to start makes it."""
+    return get_or_fill(ACCESS_KEY, "key", secrets.token_urlsafe(32))
 
 
-def _entry(api: Client, name: str, entry: str) -> str | None:
+def _get_or_fill(api: Client, name: str, entry: str, value: str) -> str:
     try:
         found = api.get(_SECRET, name)
     except ApiError as error:
-        if error.status.code == 404:
-            return None
-        raise
-    held = (found.get("data") or {}).get(entry)
-    if held is None:
+        if error.status.code != _NOT_FOUND:
+            raise
+        api.create(_SECRET({"metadata": {"name": name}, "stringData": {entry: value}}))
+        return value
+    data = found.get("data") or {}
+    if entry in data:
+        return base64.b64decode(data[entry]).decode().strip()
+    if data:
         raise ClewError(
             f"the Secret {name} has no {entry}", hint=f"add it, or: kubectl delete secret {name}"
         )
-    return base64.b64decode(held).decode().strip()
-
-
-def _create(api: Client, name: str, entry: str, value: str) -> str:
-    made = _SECRET({"metadata": {"name": name}, "stringData": {entry: value}})
-    try:
-        api.create(made)
-    except ApiError as error:
-        if error.status.code == 409 and (other := _entry(api, name, entry)):
-            return other  # another process created it first
-        raise
+    # Its resourceVersion makes this fail if another process has filled it meanwhile.
+    api.replace(_SECRET({**found, "stringData": {entry: value}}))
     return value

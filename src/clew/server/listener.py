@@ -162,9 +162,9 @@ def _load_token(directory: ProjectDirectory, secret: str | None) -> str:
     local_token = directory.token.read_text().strip()
     if secret is None:
         return local_token
-    from clew.kube.shared_secret import get_or_create
+    from clew.kube.shared_secret import get_or_fill
 
-    return get_or_create(secret, "token", local_token)
+    return get_or_fill(secret, "token", local_token)
 
 
 def _open_socket(host: str, port: int, *, option: str = "--port") -> socket.socket:
