@@ -30,6 +30,7 @@ from clew.cli.output import (
 )
 
 SHORT_COMMAND = 20
+PATH_END = 2  # parts of the path of the user's own file that a label shows
 _SCRIPTS = ("model.js", "layout.js", "drawing.js", "panels.js", "app.js")
 
 
@@ -94,8 +95,11 @@ def _node(point: Point) -> dict[str, Any]:
     facts = list_facts(point)
     bytes_ = point.record.get("size")
     name = _short_title(point)
-    if point.where.startswith("/"):  # outside the current directory: show the file name only
-        name = point.where.rsplit("/", 1)[-1] or point.where
+    if point.where.startswith("/"):  # outside the current directory: show the end of the path
+        parts = point.where.split("/")
+        name = parts[-1] or point.where
+        if point.family not in ("package", "system") and len(parts) > PATH_END + 1:
+            name = "/".join(["…", *parts[-PATH_END:]])
     return {
         "id": point.id,
         "kind": point.kind,

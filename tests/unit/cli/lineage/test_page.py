@@ -73,8 +73,42 @@ def test_like_files_stand_as_one_until_they_are_asked_for(page: Page, tmp_path: 
     assert set(seen["first"]) == whole | {"30 files"}
     assert seen["panel"] == ["30 files"]
     assert seen["members"] == 30
-    assert "… 18 more" in seen["open"]
+    assert "… 6 more of yours" in seen["open"]
     assert set(seen["all"]) == whole | {part["label"] for part in PARTS}
+
+
+def test_own_files_are_drawn_and_fit_the_window_and_only_others_are_left_out(
+    page: Page, tmp_path: Path
+) -> None:
+    own = [file(f"in/own.{n}") for n in range(20)]
+    others = [file(f"/usr/lib/thing{n}.{n}", **{"class": "system"}) for n in range(200)]
+    seen = look(
+        page,
+        document((SORT, "generated", MODEL), *((one, "used", SORT) for one in own + others)),
+        """
+        seen.nodes = nodes();
+        const frame = document.getElementById("drawing").getBoundingClientRect();
+        seen.outside = [...document.querySelectorAll("#world .node")].map((n) => n.getBoundingClientRect())
+          .filter((b) => b.left < frame.left || b.right > frame.right || b.top < frame.top || b.bottom > frame.bottom).length;
+        """,
+        tmp_path,
+    )
+    assert set(seen["nodes"]) == {"model.pkl", "sort", "… 200 more", *(one["label"] for one in own)}
+    assert seen["outside"] == 0
+
+
+def test_a_long_path_keeps_its_end(page: Page, tmp_path: Path) -> None:
+    far, deep = (
+        file("/srv/pipelines/r1/train/model"),
+        file("runs/of/a/long/and/deep/tree/train/model"),
+    )
+    seen = look(
+        page,
+        document((SORT, "generated", MODEL), (far, "used", SORT), (deep, "used", SORT)),
+        "seen.nodes = nodes()",
+        tmp_path,
+    )
+    assert set(seen["nodes"]) == {"model.pkl", "sort", "…/train/model", "…/tree/train/model"}
 
 
 def test_sides_fold_and_unfold(page: Page, tmp_path: Path) -> None:

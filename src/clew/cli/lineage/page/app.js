@@ -6,6 +6,8 @@
   const model = Model.build(doc);
   const $ = (id) => document.getElementById(id);
   const svg = $("drawing"), world = $("world");
+  const ABOVE = 56, BELOW = 74; // the legend and the tools cover these strips of the drawing
+  const READABLE = 0.4; // the smallest scale at which labels can be read
   let state = read();
   let laid = null, focusKey = null, dirty = true;
 
@@ -18,7 +20,7 @@
     const sort = (given.get("sort") || "").split(".");
     return {
       view: given.get("view") === "table" ? "table" : "drawing",
-      open: given.has("open") ? set("open") : Model.firstLook(model),
+      open: given.has("open") ? set("open") : firstLook(),
       pin: set("pin"), select: node("select") || model.groups.get(given.get("select")) || null,
       a: node("a"), b: node("b"), q: given.get("q") || "",
       at: at.length === 3 && at.every(Number.isFinite) ? at : null,
@@ -42,7 +44,27 @@
     if (text !== location.hash.slice(1)) history.replaceState(null, "", `#${text}`);
   }
 
+  /* As much of the neighbourhood as the window shows readably. */
+  function firstLook() {
+    for (const [limit, steps] of [[44, 2], [28, 2], [16, 1], [0, 1]]) {
+      const open = Model.firstLook(model, limit, steps);
+      if (limit === 0 || scaleOf(arrange({ open, pin: new Set() }).laid) >= READABLE) return open;
+    }
+  }
+
   /* ---- drawing ---- */
+  function arrange(state) {
+    const { units, edges } = Model.visible(model, state);
+    units.forEach(Drawing.measure);
+    return { units, laid: Layout.arrange(units, edges) };
+  }
+
+  /* The scale at which a drawing fills the window. */
+  function scaleOf({ width, height }) {
+    const { clientWidth: w, clientHeight: h } = svg;
+    return w && h ? Math.min(1.2, (w - 56) / width, (h - ABOVE - BELOW) / height) : 1;
+  }
+
   function path() {
     return state.a && state.b ? Model.between(state.a, state.b) : null;
   }
@@ -66,9 +88,8 @@
 
   function paint() {
     if (dirty) {
-      const { units, edges } = Model.visible(model, state);
-      units.forEach(Drawing.measure);
-      laid = Layout.arrange(units, edges);
+      const { units, laid: made } = arrange(state);
+      laid = made;
       dirty = false;
       const drawn = units.filter((u) => u.kind !== "stub");
       const count = drawn.reduce((n, unit) => n + Model.membersOf(unit).length, 0);
@@ -99,16 +120,10 @@
   function fit() {
     const { clientWidth: w, clientHeight: h } = svg;
     if (!w || !h) return;
-    const above = 56, below = 74; // the legend and the tools cover these strips
-    const room = h - above - below;
-    const k = Math.max(state.touched ? 0.2 : 0.58, Math.min(1.2, (w - 56) / laid.width, room / laid.height));
-    const x = laid.width * k <= w - 40 ? (w - laid.width * k) / 2 - laid.left * k : null;
-    const y = laid.height * k <= room + 1 ? above + (room - laid.height * k) / 2 - laid.top * k : null;
-    const anchor = boxOf(model.target.key) || laid.boxes[0];
-    const right = doc.direction !== "down";
+    const k = scaleOf(laid);
     state.at = [
-      x ?? (right ? w - 60 - (anchor.x + anchor.w) * k : 60 - anchor.x * k),
-      y ?? h / 2 - anchor.y * k, k];
+      (w - laid.width * k) / 2 - laid.left * k,
+      ABOVE + (h - ABOVE - BELOW - laid.height * k) / 2 - laid.top * k, k];
     move();
   }
 
@@ -192,7 +207,7 @@
       state.at = null;
       paint();
     },
-    start() { change(null, () => { state.open = Model.firstLook(model); state.pin = new Set(); }); state.touched = false; state.at = null; paint(); },
+    start() { change(null, () => { state.open = firstLook(); state.pin = new Set(); }); state.touched = false; state.at = null; paint(); },
     sort(column) {
       state.sort = { column, up: !(state.sort && state.sort.column === column && state.sort.up) };
       paint();

@@ -20,9 +20,16 @@ const Drawing = (() => {
     return pen.measureText(text).width;
   }
 
-  /* A file name is cut in the middle, as its end says as much as its beginning; all else at the end. */
+  /* A path loses its first directories, then the middle of the file name; all else is cut at the end. */
   function fitted(text, font, room, middle) {
     if (textWidth(text, font) <= room) return text;
+    if (middle && text.includes("/")) {
+      const parts = text.split("/");
+      const short = parts.map((_, i) => `…/${parts.slice(i).join("/")}`).find((it, i) => i && textWidth(it, font) <= room);
+      if (short) return short;
+      text = parts.at(-1);
+      if (textWidth(text, font) <= room) return text;
+    }
     let keep = text.length - 1;
     const cut = () => middle ? `${text.slice(0, Math.ceil(keep * 0.55))}…${text.slice(text.length - Math.floor(keep * 0.45))}` : `${text.slice(0, keep)}…`;
     while (keep > 3 && textWidth(cut(), font) > room) keep--;

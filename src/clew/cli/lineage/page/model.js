@@ -4,7 +4,7 @@
 const Model = (() => {
   const GROUP_FROM = 5; // this many nodes that play the same part stand as one
   const FAN = 12; // this many neighbours are drawn on one side before the rest becomes a stub
-  const FIRST_LOOK = 44; // about as many units as a screen shows without panning
+  const OWN_FAN = 24; // and this many of the user's own files and processes
 
   function build(doc) {
     const byId = new Map();
@@ -106,12 +106,21 @@ const Model = (() => {
   }
 
   function interest(unit) {
-    if (unit.kind === "group") {
-      const inner = interest(unit.members[0]);
-      return unit.of === "file" && inner >= 1 ? 2 + inner : inner;
-    }
+    if (unit.kind === "group") return interest(unit.members[0]) + 0.5;
     const deep = unit.ins.length && unit.outs.length ? 0 : 1;
-    return unit.kind !== "file" ? deep : unit.family === "data" ? deep : 2 + deep;
+    return ["package", "system"].includes(unit.family) ? 2 + deep : deep;
+  }
+
+  /* Neither of the system nor of an installed package. */
+  function isOwn(unit) {
+    return interest(unit) < 2;
+  }
+
+  /* How many neighbours, in the order of `neighbours`, are drawn at first: never without the user's own. */
+  function cutOf(all) {
+    if (all.length <= FAN + 2) return all.length;
+    const own = all.filter(isOwn).length;
+    return Math.max(FAN, Math.min(own, OWN_FAN));
   }
 
   /* Everything to draw in this state: units, stubs, and the edges between what is drawn. */
@@ -135,7 +144,7 @@ const Model = (() => {
         const key = unit.key + side;
         const full = state.open.has(key + "*");
         const open = full || state.open.has(key);
-        const cut = open && !full && all.length > FAN + 2 ? FAN : open ? all.length : 0;
+        const cut = full ? all.length : open ? cutOf(all) : 0;
         all.forEach((other, n) => {
           if (n < cut || membersOf(other).some((m) => state.pin.has(m.key))) add(other);
         });
@@ -146,15 +155,19 @@ const Model = (() => {
       const hidden = all.filter((other) => !shown.has(other.key));
       const owner = shown.get(key.slice(0, -1));
       owner[key.slice(-1)] = { hidden: hidden.length, open, any: all.length };
-      if (open && cut < all.length && hidden.length) stubs.push(stub(owner, key, hidden));
+      if (open && cut < all.length)
+        for (const own of [true, false]) {
+          const rest = hidden.filter((unit) => isOwn(unit) === own);
+          if (rest.length) stubs.push(stub(owner, key, rest, own));
+        }
     }
     return { units: [...shown.values(), ...stubs], edges: edgesOf(model, state, shown, stubs) };
   }
 
-  function stub(owner, key, hidden) {
+  function stub(owner, key, hidden, own) {
     const files = hidden.reduce((n, unit) => n + membersOf(unit).length, 0);
-    return { key: `s${key}`, kind: "stub", owner, side: key.slice(-1), opens: key + "*",
-      title: `… ${files} more`, sub: "click to show them" };
+    return { key: `s${key}${own ? "own" : ""}`, kind: "stub", owner, side: key.slice(-1), opens: key + "*",
+      title: `… ${files} more${own ? " of yours" : ""}`, sub: "click to show them" };
   }
 
   function edgesOf(model, state, shown, stubs) {
@@ -172,8 +185,8 @@ const Model = (() => {
     return [...found.values()];
   }
 
-  /* What to open at first: the nearest neighbourhood that fits a screen, two steps at least. */
-  function firstLook(model) {
+  /* What to open at first: the nearest neighbourhood of about `limit` units, `steps` steps at least. */
+  function firstLook(model, limit, steps) {
     const state = { open: new Set(), pin: new Set() };
     const sides = model.doc.direction === "down" ? ">" : "<";
     let frontier = model.nodes.filter((n) => model.targets.has(n.id)).map((n) => unitOf(n, state));
@@ -183,8 +196,8 @@ const Model = (() => {
       const next = [];
       for (const unit of frontier) {
         const around = neighbours(unit, sides, state);
-        const fresh = around.filter((u) => !seen.has(u.key)).slice(0, FAN);
-        if (depth >= 2 && count + fresh.length > FIRST_LOOK) continue;
+        const fresh = around.slice(0, cutOf(around)).filter((u) => !seen.has(u.key));
+        if (depth >= steps && count + fresh.length > limit) continue;
         if (around.length) state.open.add(unit.key + sides);
         for (const other of fresh) {
           seen.add(other.key);
