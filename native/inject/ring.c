@@ -64,7 +64,7 @@ static struct clew_record *reserve(struct clew_ring *r, uint32_t size)
 /* Returns 0 when there is no room: then the caller makes a plain call, which the tracer sees. */
 int append(struct clew_ring *r, const struct fact *f)
 {
-	size_t path_size = length(f->path), full = path_size + (f->base_size ? f->base_size + 1 : 0);
+	size_t path_size = length(f->path), full = path_size + f->base_size;
 	uint32_t size = (uint32_t)((sizeof(struct clew_record) + full + f->real_size + 7) & ~7ul);
 	if (full > PATH_LIMIT)
 		return 0;
@@ -85,11 +85,8 @@ int append(struct clew_ring *r, const struct fact *f)
 		record->facts.ctime = f->stat->st_ctim.tv_sec * 1000000000l + f->stat->st_ctim.tv_nsec;
 	}
 	char *text = (char *)(record + 1);
-	if (f->base_size) {
-		copy(text, f->base, f->base_size);
-		text[f->base_size] = '/';
-		text += f->base_size + 1;
-	}
+	copy(text, f->base, f->base_size);
+	text += f->base_size;
 	copy(text, f->path, path_size);
 	copy(text + path_size, f->real, f->real_size);
 	/* The sequence number is taken after the call was made, and the size written last: see wire.h. */
@@ -126,7 +123,7 @@ size_t descriptor_path(int fd, char *buffer)
 	return size > 0 && size < PATH_LIMIT && buffer[0] == '/' ? (size_t)size : 0;
 }
 
-/* Fills in the directory that a relative path starts from, when that is not the working directory. */
+/* Fills in the directory that a relative path starts from, with a slash at its end, when that is not the working directory. */
 static int set_base(struct fact *f, int dirfd, char *buffer)
 {
 	if (dirfd == AT_FDCWD || f->path[0] == '/')
@@ -135,6 +132,8 @@ static int set_base(struct fact *f, int dirfd, char *buffer)
 		return 0;
 	f->base = buffer;
 	f->base_size = descriptor_path(dirfd, buffer);
+	if (f->base_size > 1) /* "/" itself ends with a slash already */
+		buffer[f->base_size++] = '/';
 	return f->base_size > 0;
 }
 

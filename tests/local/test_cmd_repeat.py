@@ -52,6 +52,11 @@ def test_identical(project: Project) -> None:
     assert content(project, f"{again['id']}:stdout") == b"done\n"
 
 
+def test_a_command_that_lists_the_root(project: Project) -> None:
+    project.shell("ls -la / | wc -l; find / -maxdepth 1 | sort")
+    assert project.json("repeat", "e1")["verdict"] == "identical"
+
+
 def test_an_output_of_terabytes_of_holes_is_not_hashed(project: Project) -> None:
     ran = project.sh("truncate -s 4T holes; echo a > out", timeout=60)
     assert ran.status == 0

@@ -187,11 +187,14 @@ class _InitialFilesBuilder:
             path = prefix + name
             if path in self._entries:
                 continue
-            absent = any(other.kind == "absent" for other in self._looks.get(path, ()))
+            absent = any(  # ENOTDIR: it is there, but is no directory
+                other.kind == "absent" and other.answer != "ENOTDIR"
+                for other in self._looks.get(path, ())
+            )
             made = self._mutated.get(path, look.at + 1) <= look.at
             if not absent and not made and not self._inside(path):
-                directory_too = path in self._searched
-                self._entries[path] = Entry("directory") if directory_too else Entry("stub", 0o644)
+                is_directory = path in self._searched or path + b"/" in KERNEL_DIRECTORIES
+                self._entries[path] = Entry("directory") if is_directory else Entry("stub", 0o644)
 
     def _inside(self, path: bytes) -> bool:
         """Whether something below this path is known: then it is a directory."""
@@ -227,7 +230,9 @@ class _InitialFilesBuilder:
         if way is None:  # most paths lie in a directory that others were in
             way = self._ways[directory] = self._way(directory)
         settled = os.path.join(way, name)
-        return settled if _is_normalized(settled) else os.path.normpath(settled)
+        if _is_normalized(settled):
+            return settled
+        return b"/" + os.path.normpath(settled).lstrip(b"/")  # normpath keeps two leading slashes
 
     def _way(self, directory: bytes) -> bytes:
         """Resolve the links in a directory's path."""
@@ -294,7 +299,7 @@ def _add_directories(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
 
 def _is_normalized(path: bytes) -> bool:
     """Whether a path has no `.` or `..` components and no doubled slashes."""
-    return _NOT_NORMALIZED.search(path) is None or os.path.normpath(path) == path
+    return _NOT_NORMALIZED.search(path) is None or path == b"/"
 
 
 def _is_below(path: bytes, directories: set[bytes]) -> bool:

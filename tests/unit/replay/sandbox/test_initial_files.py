@@ -95,6 +95,22 @@ def test_what_is_searched_is_a_directory() -> None:
     }
 
 
+def test_a_listing_of_the_root() -> None:
+    """The sandbox mounts on /proc and /dev; a listed name that is no directory is there, too."""
+    run = RecordBuilder("sh")
+    p = run.process("sh")
+    run.lists(p, "/", "dev", "proc", "swapfile", "opt")
+    run.looks(p, "absent", "/swapfile", "ENOTDIR")
+    run.looks(p, "times", "//opt", "40755 4096 5")
+    assert kinds(of(run)) == {
+        "/dev": "directory",
+        "/opt": "directory",
+        "/proc": "directory",
+        "/swapfile": "stub",
+        "/w": "directory",
+    }
+
+
 def test_paths_through_links_settle_where_they_lead() -> None:
     run = RecordBuilder("sh")
     p = run.process("sh")
