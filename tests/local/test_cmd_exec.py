@@ -114,6 +114,15 @@ def test_what_the_kernel_makes_up_is_not_stored(clew: Project) -> None:
     assert [(file["stored"], file["digest"]) for file in made_up] == [(False, None)] * len(made_up)
 
 
+def test_devices_and_pseudo_files_are_no_outputs(clew: Project) -> None:
+    code = "open('/proc/self/comm', 'w').write('a'); open('/dev/urandom', 'r+b', 0).write(b'b')"
+    run = clew.exec("python3", "-I", "-c", code)
+    assert {p for p, f in run.files.items() if f["role"] != "input"} == {"stdout", "stderr"}
+    assert run.show["environment"]["devices"] == ["/dev/urandom"]
+    assert not [path for path in run.files if path.startswith(("/dev", "/proc/self", "/proc/1"))]
+    assert run.show["outputs"] == 0
+
+
 def test_inside_another_it_joins(clew: Project) -> None:
     import sys
 

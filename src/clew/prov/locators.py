@@ -40,6 +40,11 @@ def path_of(locator: str) -> bytes | None:
     return _unescape(locator[slash:]) if slash >= 0 else None
 
 
+def is_device_path(path: bytes) -> bool:
+    """Whether this is a device node, or another entry of `/dev` except shared memory."""
+    return path.startswith(b"/dev/") and not path.startswith(b"/dev/shm/")
+
+
 def is_file_path(text: str) -> bool:
     """Whether this is the path of a locator as `file_locator` writes it."""
     return "%" not in text or (b"\0" not in (path := _unescape(text)) and _escape(path) == text)

@@ -152,6 +152,8 @@ def environment_lines(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if isinstance(value, dict) and not any(isinstance(v, (dict, list)) for v in value.values()):
             flat = ", ".join(f"{key} {item}" for key, item in value.items() if item is not None)
             yield name, flat if name != "variables" else format_count(len(value), "variable")
+        elif name == "devices":
+            yield name, ", ".join(value)
         elif isinstance(value, (dict, list)):
             yield name, f"{len(value)} (with --json)"
         else:

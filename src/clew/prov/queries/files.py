@@ -1,8 +1,8 @@
 """What an execution did to each path, and the versions of a path.
 
 A path's role follows from its facts: written and gone at the end is *transient*, written is an
-*output*, anything else an *input*. "Gone" is said of the last version met there: a file that
-was replaced is still there.
+*output*, anything else an *input*; files of `/proc` and `/sys` are never outputs. "Gone" is said
+of the last version met there: a file that was replaced is still there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from clew.prov import tables
 from clew.prov.graph import Graph
+from clew.prov.locators import is_device_path, path_of
 from clew.prov.queries.formats import NETWORK, execution_id, format_time, path_fields, version_id
 from clew.prov.row_keys import digest_text, location_key
 
@@ -27,6 +28,10 @@ WHERE v.execution = ?
 _USED, _GENERATED, _INVALIDATED = (
     _EDGES.replace("{}", table) for table in ("used", "generated", "invalidated")
 )
+_DEVICES = """
+SELECT DISTINCT l.locator FROM version v JOIN location l ON l.id = v.location
+WHERE v.execution = ? AND l.locator LIKE ? ORDER BY l.locator
+"""
 _PROCESSES = "SELECT count(*) FROM started WHERE execution = ? AND id <> execution"
 _OF_PATH = (
     """
@@ -78,13 +83,13 @@ class File:
 
     @property
     def role(self) -> str:
-        if not self.written:
+        if not self.written or _is_pseudo_file(self.locator):
             return "input"
         return "transient" if self.versions[-1].invalidated else "output"
 
 
 def list_files(graph: Graph, execution: int) -> list[File]:
-    """Every file and stream the execution met, by path; network peers are not files."""
+    """Every file and stream the execution met, by path; network peers and devices are not files."""
     connection = graph.connection
     used: dict[int, set[str]] = {}
     for version, how in connection.rows(_USED, (execution,)):
@@ -94,7 +99,7 @@ def list_files(graph: Graph, execution: int) -> list[File]:
     answer: list[File] = []
     for row in connection.rows(_VERSIONS, (execution,)):
         key, ordinal, maker, locator, digest, size, mode, stored, package = row
-        if locator.startswith(NETWORK):
+        if locator.startswith(NETWORK) or _is_device(locator):
             continue
         if not answer or answer[-1].locator != locator:
             answer.append(File(locator))
@@ -114,6 +119,20 @@ def list_files(graph: Graph, execution: int) -> list[File]:
             )
         )
     return answer
+
+
+def list_devices(graph: Graph, execution: int) -> list[str]:
+    """The paths of the devices that an execution used."""
+    rows = graph.connection.rows(_DEVICES, (execution, "file://%/dev/%"))
+    return [path_fields(locator)["path"] for (locator,) in rows if _is_device(locator)]
+
+
+def _is_device(locator: str) -> bool:
+    return is_device_path(path_of(locator) or b"")
+
+
+def _is_pseudo_file(locator: str) -> bool:
+    return (path_of(locator) or b"").startswith((b"/proc/", b"/sys/"))
 
 
 def count_totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:

@@ -11,7 +11,7 @@ from typing import Any
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
 from clew.prov.queries.executions import ExecutionRef, IsRunning, find_execution, get_execution
-from clew.prov.queries.files import File, list_files
+from clew.prov.queries.files import File, list_devices, list_files
 from clew.prov.queries.formats import format_time, path_fields, process_id
 
 _TREE = """
@@ -76,6 +76,7 @@ def show_execution(
         "environment": {
             **{name: value for name, value in facets.items() if name not in _SHOWN_ELSEWHERE},
             "variables": variables,
+            "devices": list_devices(graph, found.key),
         },
         "git": facets.get("git"),
         "gaps": _gaps(graph, found, names),

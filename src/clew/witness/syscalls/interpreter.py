@@ -7,6 +7,7 @@ trace does not show; what the tracer could not see becomes a gap.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -45,6 +46,8 @@ def interpret(
     return state
 
 
+_OWN_STATE = re.compile(rb"/proc/\d+/")
+"""What processes tell the kernel about themselves, such as their names: it is not recorded."""
 _NO_IMAGE = 0
 """The image of records that only describe a numbered open: a `Seen` record names the readers."""
 
@@ -208,6 +211,14 @@ class Interpreter:
                 looked.setdefault(fact, at)
 
     def _write(self, record: trace_format.Open, path: bytes) -> None:
+        if is_file(path):
+            self._write_file(record, path)
+        elif not _OWN_STATE.match(path):
+            # A device, or a setting of the kernel: it is used, but never an output.
+            found = self._versions.read(path, record.facts, at=record.at)
+            self._record_use(record.image, found, "open", record.at)
+
+    def _write_file(self, record: trace_format.Open, path: bytes) -> None:
         image, at, before = record.image, record.at, record.before
         if record.flags & os.O_CREAT:
             self._listings.add_change(path, record.seq, existed=before is not None)
@@ -234,7 +245,7 @@ class Interpreter:
 
     def _change(self, record: trace_format.Change) -> None:
         image, path, at = record.image, record.path, record.at
-        if self._observations.is_ignored(path):
+        if self._observations.is_ignored(path) or not is_file(path):
             return
         self._update_listings(record)
         for kind, where, answer in self._directory_changes.facts_of(record):
@@ -350,7 +361,7 @@ class Interpreter:
                 opened = self._facts_of_process[image].has_opened(observed)
                 if not opened and observed.maker != image:
                     self._record_use(image, observed, "inherited", at)
-            if record.way & WRITES:
+            if record.way & WRITES and is_file(name):
                 self._versions.inherit(name, image, process.parent, facts, at=at)
 
     def _net(self, record: trace_format.Net) -> None:

@@ -116,9 +116,9 @@ class Observations:
 
 
 def normalize_path(path: bytes) -> bytes:
-    """The path without `.`, `..` and double slashes."""
+    """The path without `.`, `..` and double slashes (`normpath` keeps two leading ones)."""
     needed = b"//" in path or b"/./" in path or b"/../" in path or path.endswith((b"/.", b"/.."))
-    return os.path.normpath(path) if needed else path
+    return b"/" + os.path.normpath(path).lstrip(b"/") if needed else path
 
 
 def _target_text(path: bytes) -> str:

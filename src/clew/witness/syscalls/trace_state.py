@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from clew.prov.locators import is_device_path
 from clew.redaction import Redactor
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.data_flows import DataFlows
@@ -128,9 +129,12 @@ class TraceState(Struct, eq=False):
         ]
 
     def totals(self) -> tuple[int, int]:
-        """The number of files that were only read, and of files that this execution left."""
+        """The number of files that were only read, and of files that this execution left. Devices
+        are not files."""
         inputs = outputs = 0
         for history in self.versions:
+            if is_device_path(history[0].path):
+                continue
             if len(history) == 1 and history[0].maker is None:  # by far the most
                 inputs += history[0].read
             elif not any(observed.maker is not None for observed in history):

@@ -120,7 +120,11 @@ def test_show(graph: Graph) -> None:
         ("e1.p2", "e1.p1", 102, ["cat", "x"], 1),
     ]
     assert found["tree"][0].keys() >= {"exe", "cwd", "started", "ended"}
-    assert found["environment"] == {"cpu": "fast", "variables": {"HOME": "/h"}}
+    assert found["environment"] == {
+        "cpu": "fast",
+        "variables": {"HOME": "/h"},
+        "devices": [],
+    }
     assert found["git"] == {"commit": "c", "dirty": True}
     assert [(g["what"], g["why"], g["path"], g["by"]) for g in found["gaps"]] == [
         ("mmap", "written through a mapping", "/w/m", "e1.p2"),
