@@ -35,9 +35,10 @@ _COLUMNS = """
 SELECT c.digest, v.id, v.execution, v.location, l.locator, v.maker, v.at, c.size, c.mode,
        c.source IS NOT NULL, x.made_elsewhere, coalesce(s.mode, '') = 'repetition'
 """
+# The plus keeps SQLite from starting with all executions of the project.
 _JOINS = """
 JOIN location l ON l.id = v.location JOIN execution x ON x.id = v.execution
-LEFT JOIN started s ON s.id = x.id WHERE x.project = ? AND c.size > 0
+LEFT JOIN started s ON s.id = x.id WHERE +x.project = ? AND c.size > 0
 """
 _ALL = (
     f"{_COLUMNS} FROM content c JOIN version v ON v.id = c.version {_JOINS} AND c.digest IN ({{}})"
