@@ -65,9 +65,10 @@ struct clew_head {
 /* Every other slot: a ring of records with several writers (the threads of a process) and one reader (the
  * tracer). */
 struct clew_ring {
-	uint32_t head; /* writers have reserved up to here; only grows, the position is head % CLEW_DATA */
-	uint32_t tail; /* the tracer has read up to here */
-	uint8_t pad[56];
+	/* 64 bits: CLEW_DATA does not divide 2^32, so the position would jump when 32 bits overflow. */
+	uint64_t head; /* writers have reserved up to here; only grows, the position is head % CLEW_DATA */
+	uint64_t tail; /* the tracer has read up to here */
+	uint8_t pad[48];
 	uint8_t data[CLEW_DATA];
 };
 

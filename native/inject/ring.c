@@ -43,9 +43,10 @@ struct clew_ring *ring_with_room(void)
  * filler takes the rest. NULL: the ring is full. */
 static struct clew_record *reserve(struct clew_ring *r, uint32_t size)
 {
-	uint32_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED), pad, at;
+	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED);
+	uint32_t pad, at;
 	do {
-		at = head % CLEW_DATA;
+		at = (uint32_t)(head % CLEW_DATA);
 		pad = at + size > CLEW_DATA ? CLEW_DATA - at : 0;
 		if (head + pad + size - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) > CLEW_DATA)
 			return NULL;

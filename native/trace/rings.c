@@ -80,13 +80,13 @@ void ring_assign(struct proc *proc)
  * was read, and touching it again would cost a page fault per page. */
 static void ring_clear(struct clew_ring *ring)
 {
-	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED), at = tail % CLEW_DATA;
-	uint32_t left = __atomic_load_n(&ring->head, __ATOMIC_RELAXED) - tail;
+	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED), at = tail % CLEW_DATA;
+	uint64_t left = __atomic_load_n(&ring->head, __ATOMIC_RELAXED) - tail;
 	if (left > CLEW_DATA) { /* no library wrote that: clear everything */
 		left = CLEW_DATA;
 		at = 0;
 	}
-	uint32_t first = left < CLEW_DATA - at ? left : CLEW_DATA - at;
+	uint64_t first = left < CLEW_DATA - at ? left : CLEW_DATA - at;
 	memset(ring->data + at, 0, first);
 	memset(ring->data, 0, left - first);
 	ring->head = ring->tail = 0;
@@ -189,10 +189,11 @@ void ring_drain(struct proc *proc)
 	if (!proc->slot)
 		return;
 	struct clew_ring *ring = ring_of(proc);
-	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED), drained = 0;
+	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+	uint32_t drained = 0;
 	while (tail % 8 == 0 && drained < CLEW_DATA) {
 		/* Acquire: the record was complete when its size was written. */
-		uint32_t at = tail % CLEW_DATA, size = __atomic_load_n((uint32_t *)(ring->data + at), __ATOMIC_ACQUIRE);
+		uint32_t at = (uint32_t)(tail % CLEW_DATA), size = __atomic_load_n((uint32_t *)(ring->data + at), __ATOMIC_ACQUIRE);
 		/* Not written yet, or forged: stop here, and try again at the next drain. */
 		if (!size || size % 8 || size > CLEW_DATA - at)
 			break;

@@ -9,6 +9,7 @@ from pathlib import Path
 import blake3
 import pytest
 from tests.driver import Project
+from tests.local.programs.compiling import compiled
 
 
 def test_absent_files(project: Project) -> None:
@@ -70,3 +71,11 @@ def test_links_on_the_way(project: Project) -> None:
     assert ("readlink", "link", "real") in ran.looked("one")
     assert ("realpath", "link", "one/f") in ran.looked("two")
     assert set(ran.roles()) == {"real/f"}
+
+
+def test_a_ring_after_four_gigabytes_of_records(project: Project) -> None:
+    """Positions in the ring do not jump where 32 bits overflow."""
+    ran = project.exec(compiled("forge", project.folder), "wrap", "absent")
+    assert (ran.status, ran.out) == (0, b"done\n"), ran.err
+    for number in range(100):
+        assert ("forge", "absent", "ENOENT") in ran.looked(f"absent{number}")

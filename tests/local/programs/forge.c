@@ -4,7 +4,8 @@
  * race PATH   changes the sizes of its records while the tracer reads them
  * noise PATH  fills the ring, and the numbers that say where to read, with random bytes
  * cut PATH    cuts the shared file short, if it can
- * calls PATH  makes every call that the tracer stops, with pointers to nowhere */
+ * calls PATH  makes every call that the tracer stops, with pointers to nowhere
+ * wrap PATH   lets the positions pass 2^32, and looks for PATH0, PATH1, … meanwhile */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -76,7 +77,7 @@ static void noise(void)
 			words[16 + (uint32_t)random() % (CLEW_DATA / 4)] = (uint32_t)random() % 3 ? (uint32_t)random() % CLEW_DATA : ~0u;
 		uint32_t size = (uint32_t)(random() % CLEW_DATA) & ~7u;
 		memcpy(ring->data + at, &size, 4);
-		ring->tail = random() % 2 ? at : (uint32_t)random();
+		ring->tail = random() % 2 ? at : (uint64_t)random() << 8;
 		ring->head = (uint32_t)random();
 		drained();
 	}
@@ -97,6 +98,17 @@ static void cut(void)
 		name[size > 0 ? size : 0] = 0;
 		if (!strncmp(name, "/memfd:clew", 11) && !stat(path, &found) && found.st_size)
 			(void)!truncate(path, 0);
+	}
+}
+
+/* As after 4 GiB of records, and with half of the records at the beginning of the ring not yet read. */
+static void wrap(const char *path)
+{
+	char name[256];
+	ring->head = ring->tail = (1ull << 32) - 4096;
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof name, "%s%d", path, i);
+		access(name, F_OK);
 	}
 }
 
@@ -148,6 +160,8 @@ int main(int argc, char **argv)
 		cut();
 	else if (!strcmp(argv[1], "calls"))
 		calls();
+	else if (!strcmp(argv[1], "wrap"))
+		wrap(argv[2]);
 	else
 		put(ring->tail % CLEW_DATA, argv[2] + 1);
 	drained();
