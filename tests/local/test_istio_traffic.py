@@ -1,4 +1,4 @@
-"""What Istio counted, as a real Prometheus tells it to who looks for the idle."""
+"""Traffic that the culler reads from the metrics of Istio in a real Prometheus."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from clew.kube.culling.activity import ActivityProbe, Traffic, istio_traffic
 from clew.kube.culling.idleness import OTHER_LAST_ACTIVITY, Activity, decide
 from clew.kube.objects import Json, name_of
 
-LATE = timedelta(seconds=3)
-"""Three samples of one second each."""
+LATE = timedelta(seconds=1)
+"""Five scrape intervals."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def files() -> Json:
 class Culler:
     """It looks as the operator does."""
 
-    def __init__(self, address: str, idle: timedelta = timedelta(seconds=1)) -> None:
+    def __init__(self, address: str, idle: timedelta = LATE) -> None:
         self._source = istio_traffic(address, idle, late=LATE)
         self._traffic: Traffic | None = None
 
@@ -71,7 +71,7 @@ class Culler:
         return asyncio.run(go())
 
     def used(self, resource: Json) -> bool:
-        time.sleep(0.1)  # samples are taken once a second
+        time.sleep(0.05)  # the scrape interval is longer
         self.look()
         return self.saw(resource) not in (None, Activity())
 

@@ -1,63 +1,58 @@
-"""The stock `kfp` command, as a process, against a server that really runs."""
+"""The stock `kfp` command against a real server."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests.driver import Project
 from tests.local.programs.compiling import HERE
 from tests.local.server import Server, run_server
 
-KFP = Path(sys.executable).with_name("kfp")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from kfp.cli.cli import cli
+
+pytestmark = pytest.mark.filterwarnings("ignore")
 Kfp = Callable[..., Any]
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
-@pytest.fixture
-def server(project: Project) -> Iterator[Server]:
-    with run_server(project, "--runs", "2") as found:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with run_server(Project(tmp_path_factory.mktemp("kfp")), "--runs", "2") as found:
         yield found
+
+
+def _kfp(*words: str, status: int = 0) -> str:
+    """What one command prints. It runs in this process: to import kfp for each takes seconds."""
+    ran = CliRunner().invoke(cli, words, obj={}, input="y\n" * 3)
+    assert ran.exit_code == status, ran.output
+    return ran.output + str(ran.exception or "")
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Compiled by the same command."""
-    target = tmp_path_factory.mktemp("compiled") / "adding.yaml"
-    words = ["dsl", "compile", "--py", HERE / "asked.py", "--function", "adding"]
-    subprocess.run([KFP, *words, "--output", target], check=True, capture_output=True)
-    return str(target)
+    target = str(tmp_path_factory.mktemp("compiled") / "adding.yaml")
+    source = str(HERE / "asked.py")
+    _kfp("dsl", "compile", "--py", source, "--function", "adding", "--output", target)
+    return target
 
 
 @pytest.fixture
-def kfp(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Kfp:
-    """One command; what it says, read where it is JSON."""
-    home = tmp_path_factory.mktemp("home")
+def kfp(server: Server) -> Kfp:
+    """Run one command against the server; returns its output, parsed unless it is a table."""
 
     def run(*words: str, table: bool = False, status: int = 0) -> Any:
         form = [] if table else ["--output", "json"]
         common = ["--endpoint", server.address, "--existing-token", server.token, *form]
-        ran = subprocess.run(
-            [KFP, *common, *words],
-            env={**os.environ, "HOME": str(home), "PYTHONWARNINGS": "ignore"},
-            capture_output=True,
-            input="y\n" * 3,
-            text=True,
-            timeout=120,
-        )
-        assert ran.returncode == status, ran.stdout + ran.stderr
-        return ran.stdout + ran.stderr if table or status else _last(ran.stdout)
+        output = _kfp(*common, *words, status=status)
+        return output if table or status else _last(output)
 
     return run
 
