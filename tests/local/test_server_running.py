@@ -216,21 +216,6 @@ def test_a_run_goes_on_when_the_server_comes_back(
     assert answer(asking.project, "pipeline", "show", run)["outputs"] == {"Output": 2}
 
 
-def test_a_run_goes_on_when_its_runner_is_killed(asking: Asking, tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    with run_server(asking.project, "--runs", "2") as server:
-        run = asking.gated(gate)
-        asking.waits(gate)
-        wait_until("the record of the first task", lambda: done(asking, run))
-        for pid in runners(server):
-            os.kill(pid, signal.SIGKILL)
-        wait_until("another try", lambda: len(asking.waits(gate)) == 2)
-        gate.touch()
-        (found,) = asking.over(run)
-    assert (found.state, found.tries) == ("succeeded", 2)
-    assert asking.counted() == {"1": 1}
-
-
 def test_a_run_that_only_the_catalogue_takes_for_failed_can_be_retried(asking: Asking) -> None:
     with run_server(asking.project, "--runs", "2") as server, server.client() as client:
         run = asking.ask("counting", log=str(asking.log), n=7)
@@ -259,17 +244,28 @@ def test_what_a_runner_left_that_was_killed_at_once_is_no_hindrance(asking: Aski
     assert asking.counted() == {"7": 1}
 
 
-def test_a_run_that_ends_its_runners_is_given_up(asking: Asking, tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    with run_server(asking.project, "--runs", "1") as server:
-        run = asking.gated(gate)
+def test_a_run_resumes_when_its_worker_is_killed_until_it_is_given_up(
+    asking: Asking, tmp_path: Path
+) -> None:
+    gate, other = tmp_path / "gate", tmp_path / "other"
+    with run_server(asking.project, "--runs", "2") as server:
+        run, doomed = asking.gated(gate), asking.gated(other, n=2)
+        asking.waits(gate)
+        wait_until("the record of the first task", lambda: done(asking, run))
         for tries in range(1, run_queue.MAX_TRIES + 1):
-            wait_until("a try", lambda: len(asking.waits(gate)) == tries)  # noqa: B023
-            os.kill(runners(server)[0], signal.SIGKILL)
-        (found,) = asking.over(run)
-        other = asking.ask("counting", log=str(asking.log), n=2)
-        assert asking.over(other)[0].state == "succeeded"
-    assert (found.state, found.error) == ("failed", "given up: its worker was lost 3 times")
+            wait_until("a try", lambda: len(asking.waits(other)) == tries)  # noqa: B023
+            for pid in runners(server):
+                os.kill(pid, signal.SIGKILL)
+            if tries == 1:
+                wait_until("another try", lambda: len(asking.waits(gate)) == 2)
+                gate.touch()
+                (found,) = asking.over(run)
+        (lost,) = asking.over(doomed)
+        last = asking.ask("counting", log=str(asking.log), n=3)
+        assert asking.over(last)[0].state == "succeeded"
+    assert (found.state, found.tries) == ("succeeded", 2)
+    assert asking.counted()["1"] == 1, "the finished task is not repeated"
+    assert (lost.state, lost.error) == ("failed", "given up: its worker was lost 3 times")
 
 
 @pytest.fixture
@@ -284,23 +280,6 @@ def test_two_servers_share_the_work_and_do_nothing_twice(shared: Asking) -> None
         found = shared.over(*asked)
     assert {one.state for one in found} == {"succeeded"}
     assert shared.counted() == {str(n): 1 for n in range(12)}
-
-
-def test_another_server_goes_on_with_the_runs_of_a_killed_one(
-    shared: Asking, tmp_path: Path
-) -> None:
-    gate = tmp_path / "gate"
-    with run_server(shared.project, "--runs", "1") as first:
-        run = shared.gated(gate)
-        shared.waits(gate)
-        wait_until("the record of the first task", lambda: done(shared, run))
-        with run_server(shared.project, "--runs", "1"):
-            first.process.kill()
-            wait_until("another try", lambda: len(shared.waits(gate)) == 2)
-            gate.touch()
-            (found,) = shared.over(run)
-    assert found.state == "succeeded"
-    assert shared.counted() == {"1": 1}
 
 
 def ticks(asking: Asking, schedule: str) -> list[int]:
@@ -324,32 +303,35 @@ def scheduled(asking: Asking, **more: Any) -> str:
         return schedules.create(graph, asked)
 
 
-def test_every_tick_is_run_once_though_servers_are_killed(shared: Asking) -> None:
-    schedule = scheduled(shared, interval=1, most=10)
-    with (
-        run_server(shared.project, "--runs", "2") as first,
-        run_server(shared.project, "--runs", "2"),
-    ):
-        wait_until("some ticks", lambda: len(ticks(shared, schedule)) >= 2)
-        first.process.kill()
-        before = len(ticks(shared, schedule))
-        wait_until("more ticks", lambda: len(ticks(shared, schedule)) >= before + 2)
+def test_another_server_takes_over_the_runs_and_schedules_of_a_killed_one(
+    shared: Asking, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    with run_server(shared.project, "--runs", "1") as first:
+        run = shared.gated(gate)
+        shared.waits(gate)
+        wait_until("the record of the first task", lambda: done(shared, run))
+        schedule = scheduled(shared, interval=1, most=10)
+        with run_server(shared.project, "--runs", "2"):
+            wait_until("some ticks", lambda: len(ticks(shared, schedule)) >= 2)
+            first.process.kill()
+            before = len(ticks(shared, schedule))
+            wait_until("more ticks", lambda: len(ticks(shared, schedule)) >= before + 2)
+            wait_until("another try", lambda: len(shared.waits(gate)) == 2)
+            gate.touch()
+            (found,) = shared.over(run)
+    assert found.state == "succeeded"
     down = time.time()
-    while time.time() < down + 2:
-        time.sleep(0.1)
     with run_server(shared.project, "--runs", "2"):
-        wait_until(
-            "those that were missed", lambda: (ticks(shared, schedule) or [0])[-1] > down + 2
-        )
+        wait_until("a tick after that", lambda: (ticks(shared, schedule) or [0])[-1] > down + 2)
         with shared.graph() as graph:
             schedules.disable(graph, schedule)
-            asked = [
-                str(row[0])
-                for row in graph.connection.rows(
-                    "SELECT id FROM run_request WHERE schedule = ?", (schedule,)
-                )
-            ]
+            rows = graph.connection.rows(
+                "SELECT id FROM run_request WHERE schedule = ?", (schedule,)
+            )
+        asked = [str(row[0]) for row in rows]
         assert {one.state for one in shared.over(*asked)} == {"succeeded"}
-    found = ticks(shared, schedule)
-    assert len(asked) == len(found)
-    assert found == list(range(found[0], found[0] + len(found)))
+    assert shared.counted() == {"1": 1 + len(asked)}
+    seconds = ticks(shared, schedule)
+    assert len(asked) == len(seconds)
+    assert seconds == list(range(seconds[0], seconds[0] + len(seconds)))
