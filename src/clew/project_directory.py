@@ -120,9 +120,9 @@ class ProjectDirectory:
             return b""
 
 
-def own(directory: ProjectDirectory, settings: Settings) -> tuple[bytes, ...]:
-    """How paths of Clew's own begin: a command that is Clew itself goes there, and no record tells
-    of it. The user's cache may be reached through links; a project's directory is known without."""
+def clew_paths(directory: ProjectDirectory, settings: Settings) -> tuple[bytes, ...]:
+    """Prefixes of Clew's own paths, which records leave out. The path of the project has no links;
+    the user's cache may be reached through some."""
     cache = os.fsencode(settings.owners)
     return (os.fsencode(directory.path) + b"/", cache, os.path.realpath(cache))
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clew.errors import ClewError
-from clew.prov.event_numbers import ENDED, FIRST_STREAM, STARTED
+from clew.errors import ClewError, RecordingFailed
+from clew.prov.event_numbers import ENDED, FIRST_STREAM, LOST_CONTENT, LOST_TRACE, STARTED
 from clew.prov.events import (
     AnyEvent,
     Content,
@@ -24,13 +24,15 @@ from clew.prov.events import (
 )
 from clew.prov.text import decode_text
 from clew.redaction import Redactor
+from clew.run import record_errors
 from clew.run.launch.execution_backend import ExecutionHost
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.stdio.streams import StreamCapture
+from clew.run.stdio.streams import StreamCapture, Streams
 from clew.store import Store
 from clew.witness import environment
 
 if TYPE_CHECKING:
+    from clew.witness.syscalls.trace_conversion import ConvertedTrace
     from clew.witness.syscalls.trace_state import TraceState
 
 
@@ -116,6 +118,44 @@ def build_stream_events(
             )
         )
     return events
+
+
+def build_record(
+    uid: str,
+    trace: ConvertedTrace,
+    store: Store,
+    captured: Streams,
+    failure: Exception | None,
+    *,
+    status: int,
+    complete: bool,
+    packages: Callable[[], dict[str, Any]],
+    label: str | None,
+    keep: bool,
+) -> tuple[list[AnyEvent], ClewError | None]:
+    """All events after the start, with the bytes they name in the store. The warning says what is
+    missing in the record: because of `failure`, or since the trace is not `complete`."""
+    events = [
+        *label_process(trace.events, trace.first, label),
+        *build_stream_events(uid, store, captured.kept, keep=keep),
+    ]
+    warning = record_errors.as_clew_error(failure) if failure else None
+    try:
+        store.flush()
+    except ClewError as error:
+        warning = warning or error
+    if warning is not None:
+        why = f"not all was stored: {warning.message}"
+        lost = build_gap(uid, LOST_CONTENT, "content", why)
+        events = [*record_errors.correct_stored(events, store), lost]
+    if not complete:
+        why = "the trace ends before the command did: was the disk full?"
+        events.append(build_gap(uid, LOST_TRACE, "trace", why))
+        hint = "free some space, then run the command again"
+        warning = warning or RecordingFailed(why, hint=hint)
+    facets = {"packages": packages(), "new_bytes": store.added, **captured.facets()}
+    events.append(build_end(uid, trace.state, status, trace.bytes, facets))
+    return events, warning
 
 
 def build_gap(uid: str, n: int, what: str, why: str) -> Gap:

@@ -58,15 +58,25 @@ def as_clew_error(error: Exception) -> ClewError:
     return RecordingFailed(f"the record could not be completed: {text}", hint="clew fsck")
 
 
-def disk_full(place: Path) -> ClewError | None:
+def disk_full(directory: Path) -> ClewError | None:
     """The error to report if the disk of this directory is full; else None."""
-    return Full(f"no space was left in {place}", hint=MAKE_ROOM) if is_full(place) else None
+    return Full(f"no space was left in {directory}", hint=MAKE_ROOM) if is_full(directory) else None
 
 
 def is_complete(trace: list[AnyRecord]) -> bool:
     """Whether the trace holds the end of every process: the tracer waits for all of them."""
     started = sum(isinstance(record, Spawn) for record in trace)
     return 0 < started == sum(isinstance(record, Exit) for record in trace)
+
+
+def check_tracer(status: int, trace: list[AnyRecord], execution: str) -> None:
+    """Fail if the tracer itself failed; `execution`: its id or uid, for the message."""
+    if status < 0 or (status == 125 and not is_complete(trace)):
+        how = f"was ended by signal {-status}" if status < 0 else "failed"
+        raise RecordingFailed(
+            f"the tracer {how}, and the command with it",
+            hint=f"clew show {execution} shows what was recorded until then",
+        )
 
 
 def correct_stored(events: list[AnyEvent], store: Store) -> list[AnyEvent]:
@@ -90,7 +100,7 @@ def correct_stored(events: list[AnyEvent], store: Store) -> list[AnyEvent]:
 
 def file_identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -19,26 +19,25 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from clew import db, disk_reserve
-from clew.errors import ClewError, NoDatabase, NotFound, RecordingFailed
-from clew.project_directory import ProjectDirectory, own
-from clew.prov.event_numbers import LOST_CONTENT, LOST_TRACE
-from clew.prov.events import AnyEvent, Ended, Started
-from clew.prov.graph import FOLD_BATCH, Graph, check_name
-from clew.prov.queries.executions import get_execution as execution_of
+from clew.errors import ClewError, NoDatabase, NotFound
+from clew.project_directory import ProjectDirectory, clew_paths
+from clew.prov.events import AnyEvent, Ended
+from clew.prov.graph import FOLD_BATCH, check_name
+from clew.prov.queries.executions import get_execution
 from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.redaction.globs import escape
 from clew.run import execution_events, execution_locks, record_errors, recovery
+from clew.run.graph_access import GraphAccess
 from clew.run.launch import signal_forwarding, tracer_process
 from clew.run.launch.execution_backend import ExecutionHost, LaunchOptions, LocalHost
 from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.outcome import Outcome, unfolded_execution
-from clew.run.stdio import streams
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.trace_follower import TraceFollower
 from clew.settings import Settings
@@ -46,13 +45,18 @@ from clew.store import Store
 from clew.witness.syscalls import tracer_binary
 from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_conversion import TraceConverter
-from clew.witness.syscalls.trace_format import AnyRecord, Exec, Reused
+from clew.witness.syscalls.trace_format import Exec, Reused
 
 if TYPE_CHECKING:
     from clew.run.launch.skip_protocol import Decider, DecisionServer
 
-_RETRY_AFTER = 60.0
-"""Seconds after which a database that did not answer is asked again."""
+
+class _Spool(Enum):
+    """What happens to the spool directory when the recording ends."""
+
+    REMOVE = auto()  # it holds nothing that recovery needs
+    RECOVER = auto()  # complete the record from it at once
+    KEEP = auto()  # recovery would fail now: leave it to a later one
 
 
 def execute(
@@ -76,7 +80,7 @@ def execute(
         return nested_exec.run_nested(directory, settings, command, outer, pins)
     tracer_binary.require()
     host = LocalHost(settings)
-    return record(
+    recording = Recording(
         directory,
         settings,
         command,
@@ -85,63 +89,34 @@ def execute(
         content=content,
         exclude=exclude,
         pins=pins,
-        begun=begun,
-    )
-
-
-def record(
-    directory: ProjectDirectory,
-    settings: Settings,
-    command: Sequence[str],
-    *,
-    host: ExecutionHost,
-    name: str | None = None,
-    content: bool = True,
-    exclude: Sequence[str] = (),
-    pins: Pins = UNPINNED,
-    decider: Decider | None = None,
-    label: str | None = None,
-    begun: Callable[[str], None] = lambda _: None,
-) -> Outcome:
-    """Run `command` on `host` and record it.
-
-    `decider` answers the tracer which programs can be skipped. `label` names the first process in
-    lineage where the command itself says little."""
-    recording = _Recording(
-        directory,
-        settings,
-        tuple(command),
-        host=host,
-        name=name,
-        content=content,
-        exclude=tuple(exclude),
-        pins=pins,
-        decider=decider,
-        label=label,
     )
     return recording.run(begun)
 
 
-class _Recording:
-    """The steps of one execution, and the state that they share."""
+class Recording:
+    """The steps of one execution, and the state that they share.
+
+    `decider` answers the tracer which programs can be skipped. `label` names the first process in
+    lineage where the command itself says little. A repeat or modification is recorded completely or
+    not at all, because its sandbox is gone afterwards."""
 
     def __init__(
         self,
         directory: ProjectDirectory,
         settings: Settings,
-        command: tuple[str, ...],
+        command: Sequence[str],
         *,
         host: ExecutionHost,
-        name: str | None,
-        content: bool,
-        exclude: tuple[str, ...],
-        pins: Pins,
-        decider: Decider | None,
-        label: str | None,
+        name: str | None = None,
+        content: bool = True,
+        exclude: Sequence[str] = (),
+        pins: Pins = UNPINNED,
+        decider: Decider | None = None,
+        label: str | None = None,
     ) -> None:
         self._directory = directory
         self._settings = settings
-        self._command = command
+        self._command = tuple(command)
         self._host = host
         self._name = name
         self._content = content
@@ -162,86 +137,60 @@ class _Recording:
             self._redactor.add_values(values)
         self._redactor.learn_command([decode_text(word) for word in command])
         self._atomic = host.derivation is not None
-        self._away: NoDatabase | None = None
-        self._retry_at = 0.0
+        patience = db.PATIENCE if self._atomic else recovery.PATIENCE
+        self._graph = GraphAccess(directory, settings, patience=patience)
 
-    def run(self, begun: Callable[[str], None]) -> Outcome:
+    def run(self, begun: Callable[[str], None] = lambda _: None) -> Outcome:
+        """Run and record the command. `begun` gets the uid before the command starts."""
         with record_errors.fail_before_start(self._directory):
-            self._note_absence(recovery.recover(self._directory, self._settings))
+            for unrecovered in recovery.recover(self._directory, self._settings):
+                if unrecovered.away:  # do not wait for the same database again
+                    hint = "check CLEW_GRAPH and that the server runs"
+                    self._graph.mark_unreachable(NoDatabase(unrecovered.why, hint=hint))
             self._identity = record_errors.file_identity(self._directory.path)
             self._lock = execution_locks.create_spool(self._directory, self._uid)
             disk_reserve.make(self._directory.path)  # a full disk may have used it up
         self._spool = self._directory.spool / self._uid
-        self._settled = True  # the spool holds nothing that recovery needs
-        self._postponed = False  # recovery would fail now: leave the spool to a later one
+        self._spool_state = _Spool.REMOVE
         try:
             with record_errors.fail_before_start(self._directory):
                 begun(self._uid)
             return self._record()
         finally:
-            if self._settled:
+            if self._spool_state is _Spool.REMOVE:
                 shutil.rmtree(self._spool, ignore_errors=True)
             os.close(self._lock)
             self._host.close()
-            if not self._settled and not self._postponed and self._away is None:
+            if self._spool_state is _Spool.RECOVER and not self._graph.unreachable:
                 recovery.recover(self._directory, self._settings)
 
     def _record(self) -> Outcome:
         with record_errors.fail_before_start(self._directory):
-            store = Store(self._directory.store, lease=self._uid)
+            self._store = Store(self._directory.store, lease=self._uid)
         try:
-            contents = ContentCapture(
-                store, spool=self._spool, keep=self._content, exclude=self._not_stored
+            self._contents = ContentCapture(
+                self._store, spool=self._spool, keep=self._content, exclude=self._not_stored
             )
             with record_errors.fail_before_start(self._directory):
-                started = self._write_start()
+                self._write_start()
             try:
-                captured, status, follower = self._run_command(contents, started)
+                status, follower = self._run_command()
             except BaseException:
-                if self._settled:
+                if self._spool_state is _Spool.REMOVE:
                     self._forget()
                 raise
-            trace = follower.records
-            complete = record_errors.is_complete(trace)
-            if complete and not any(isinstance(record, Exec | Reused) for record in trace):
+            complete = record_errors.is_complete(follower.records)
+            if complete and not any(isinstance(r, Exec | Reused) for r in follower.records):
                 self._forget()
                 raise record_errors.cannot_start(self._command[0], status)
-            return self._finish(
-                store, contents, follower, captured, status=status, complete=complete
-            )
+            return self._finish(follower, status=status, complete=complete)
         finally:
             with contextlib.suppress(ClewError):  # a failed write was reported already
-                store.close()
+                self._store.close()
 
     # -- before the command
 
-    @contextlib.contextmanager
-    def _graph(self) -> Iterator[Graph]:
-        """Open the graph for one step: a database may restart while the command runs. One that did
-        not answer is not tried again at once, so the command's result waits for it only once."""
-        if self._away is not None and time.monotonic() < self._retry_at:
-            raise self._away
-        patience = db.PATIENCE if self._atomic else recovery.PATIENCE
-        try:
-            with db.connect(
-                self._directory.graph, address=self._settings.graph, patience=patience
-            ) as connection:
-                yield Graph(connection, self._directory.uid)
-        except NoDatabase as error:
-            self._away = error
-            self._retry_at = time.monotonic() + _RETRY_AFTER
-            raise
-
-    def _note_absence(self, unsettled: list[recovery.UnrecoveredExecution]) -> None:
-        """Do not try a database that has just kept recovery waiting."""
-        for execution in unsettled:
-            if execution.away:
-                self._away = NoDatabase(
-                    execution.why, hint="check CLEW_GRAPH and that the server runs"
-                )
-                self._retry_at = time.monotonic() + _RETRY_AFTER
-
-    def _write_start(self) -> Started:
+    def _write_start(self) -> None:
         self._start = execution_events.build_start(
             self._uid,
             self._host,
@@ -250,16 +199,15 @@ class _Recording:
             name=self._name,
             pins=self._pins,
         )
-        started = self._start.event
-        self._write_note(started, {}, atomic=True)  # forget it if we die before the command starts
+        self._write_note({}, atomic=True)  # forget it if we die before the command starts
         if self._name is not None:
             check_name(self._name)
         derivation = self._host.derivation
         parent = derivation.parent if derivation else None
         try:
-            with self._graph() as graph:
+            with self._graph.open() as graph:
                 self._number = graph.begin(self._uid, name=self._name, parent=parent)
-                graph.fold([started])
+                graph.fold([self._start.event])
         except NoDatabase:
             if self._atomic:
                 raise
@@ -267,15 +215,14 @@ class _Recording:
             if self._number is not None:
                 self._forget()
             raise
-        return started
 
-    def _write_note(self, started: Started, names: dict[str, str], *, atomic: bool) -> None:
+    def _write_note(self, streams: dict[str, str], *, atomic: bool) -> None:
         note = recovery.RecoveryNote(
-            started=started,
+            started=self._start.event,
             keep=self._content,
             exclude=self._not_stored,
             redact=self._settings.redact,
-            streams=names,
+            streams=streams,
             stream_limit=self._directory.stream_limit,
             label=self._label,
             atomic=atomic,
@@ -285,32 +232,29 @@ class _Recording:
     def _forget(self) -> None:
         """Remove the execution from the graph: its command never started. If the graph cannot be
         written now, the note makes recovery remove it."""
-        self._settled = False
+        self._spool_state = _Spool.RECOVER
         with contextlib.suppress(OSError):
-            self._write_note(self._start.event, {}, atomic=True)
-        with contextlib.suppress(ClewError), self._graph() as graph:
+            self._write_note({}, atomic=True)
+        with contextlib.suppress(ClewError), self._graph.open() as graph:
             graph.remove(self._uid)
-            self._settled = True
+            self._spool_state = _Spool.REMOVE
 
     # -- while the command runs
 
-    def _run_command(
-        self, contents: ContentCapture, started: Started
-    ) -> tuple[streams.Streams, int, TraceFollower]:
+    def _run_command(self) -> tuple[int, TraceFollower]:
         demand = StdinDemand()
         trace = self._spool / "trace"
         with record_errors.fail_before_start(self._directory):
-            captured = self._host.prepare(
+            self._captured = captured = self._host.prepare(
                 self._spool,
                 redactor=self._redactor,
                 limit=self._directory.stream_limit,
                 demand=demand,
             )
-            self._streams = captured.names
             names = {os.fsdecode(n): stream for n, stream in captured.names.items()}
-            self._write_note(started, names, atomic=self._atomic)
+            self._write_note(names, atomic=self._atomic)
             notified, notify = os.pipe()
-            follower = TraceFollower(trace, notified, contents, demand)
+            follower = TraceFollower(trace, notified, self._contents, demand)
             server = self._decision_server()
         with signal_forwarding.forward_signals(lambda: self._host.target(follower.root)) as blocked:
             tracer = self._host.start(
@@ -326,16 +270,18 @@ class _Recording:
                     ask=server.descriptor if server else None,
                 )
             )
-            self._settled = False
+            self._spool_state = _Spool.RECOVER
             os.close(notify)
             captured.started()
             files, known = self._host.ready()
-            contents.use_files(files, known)
+            self._contents.use_files(files, known)
             follower.start()
             if server is not None:
                 from clew.run.launch.skip_protocol import RunContext
 
-                server.start(RunContext(files, known, captured.names, self._redactor, contents))
+                server.start(
+                    RunContext(files, known, captured.names, self._redactor, self._contents)
+                )
             status = tracer_process.wait(tracer)
             if server is not None:
                 server.finish()
@@ -343,59 +289,39 @@ class _Recording:
         if server is not None and server.failure is not None:
             self._forget()
             raise record_errors.as_clew_error(server.failure)
-        self._check_tracer(status, follower.finish())
-        return captured, status, follower
+        records = follower.finish()
+        if status > 0 and not records:
+            self._forget()
+            raise record_errors.disk_full(self._directory.path) or self._host.refusal()
+        shown = self._uid if self._number is None else f"e{self._number}"
+        record_errors.check_tracer(status, records, shown)
+        return status, follower
 
     def _decision_server(self) -> DecisionServer | None:
         if self._decider is None:
             return None
-        from clew.run.launch.skip_protocol import (
-            DecisionServer,  # only incremental repeats need it
-        )
+        from clew.run.launch.skip_protocol import DecisionServer  # only incremental repeats need it
 
         return DecisionServer(self._decider)
 
-    def _check_tracer(self, status: int, trace: list[AnyRecord]) -> None:
-        if status > 0 and not trace:
-            self._forget()
-            raise record_errors.disk_full(self._directory.path) or self._host.refusal()
-        if status < 0 or (status == 125 and not record_errors.is_complete(trace)):
-            how = f"was ended by signal {-status}" if status < 0 else "failed"
-            known = self._uid if self._number is None else f"e{self._number}"
-            raise RecordingFailed(
-                f"the tracer {how}, and the command with it",
-                hint=f"clew show {known} tells what was seen until then",
-            )
-
     # -- after the command
 
-    def _finish(
-        self,
-        store: Store,
-        contents: ContentCapture,
-        follower: TraceFollower,
-        captured: streams.Streams,
-        *,
-        status: int,
-        complete: bool,
-    ) -> Outcome:
+    def _finish(self, follower: TraceFollower, *, status: int, complete: bool) -> Outcome:
         """Fold the record. The command has ended and keeps its status, so a fault is a warning.
         An atomic execution (a repeat) is recorded completely or not at all."""
         events: list[AnyEvent] = []
         warning: ClewError | None = None
         try:
-            events, warning = self._build_events(
-                store, contents, follower, captured, status=status, complete=complete
-            )
+            events, warning = self._build_events(follower, status=status, complete=complete)
             if warning is not None and self._atomic:
                 raise warning
             if len(events) > FOLD_BATCH:  # several transactions: a kill between two loses nothing
                 recovery.write_events(self._spool, events)
-            with self._graph() as graph:
+            with self._graph.open() as graph:
                 graph.fold(events)
-                found = execution_of(graph, self._uid, alive=lambda _: False)
+                execution = get_execution(graph, self._uid, alive=lambda _: False)
             self._check_project_exists()
-            self._settled = True
+            self._spool_state = _Spool.REMOVE
         except BaseException as error:  # also a bug of ours, or an interrupt
             if self._atomic and isinstance(error, Exception):
                 raise record_errors.disk_full(self._directory.path) or record_errors.as_clew_error(
@@ -404,8 +330,9 @@ class _Recording:
             ended = self._save_events(events)
             if not isinstance(error, Exception):
                 raise
-            self._postponed = True
-            found = unfolded_execution(
+            if self._spool_state is _Spool.RECOVER:
+                self._spool_state = _Spool.KEEP
+            execution = unfolded_execution(
                 self._uid,
                 self._command,
                 number=self._number,
@@ -413,7 +340,7 @@ class _Recording:
                 ended=ended,
             )
             warning = record_errors.as_clew_error(error)
-        return Outcome(execution=found, status=status, warning=warning)
+        return Outcome(execution=execution, status=status, warning=warning)
 
     def _save_events(self, events: list[AnyEvent]) -> Ended | None:
         """Save the events to the spool for recovery; return the `ended` event if that worked."""
@@ -427,66 +354,41 @@ class _Recording:
     def _check_project_exists(self) -> None:
         """Fail if the project was removed: SQLite writes to a deleted file without an error."""
         if record_errors.file_identity(self._directory.path) != self._identity:
-            self._settled = True
+            self._spool_state = _Spool.REMOVE
             raise NotFound(
                 f"{self._directory.path} was removed while the command ran, and the record with it",
                 hint="clew init makes a new project",
             )
 
     def _build_events(
-        self,
-        store: Store,
-        contents: ContentCapture,
-        follower: TraceFollower,
-        captured: streams.Streams,
-        *,
-        status: int,
-        complete: bool,
+        self, follower: TraceFollower, *, status: int, complete: bool
     ) -> tuple[list[AnyEvent], ClewError | None]:
         """Convert the trace to events and store the bytes they name. The warning says what is
         missing in the record."""
-        builder = TraceConverter(
+        converter = TraceConverter(
             machine=self._host.machine,
             boot=self._host.boot,
             variables=self._start.variables,
             sealed=self._start.sealed,
             redactor=self._redactor,
-            ignore=own(self._directory, self._settings),
-            contents=contents,
+            ignore=clew_paths(self._directory, self._settings),
+            contents=self._contents,
             owners=self._host.owners,
             environ=self._host.environ,
         )
         reused_subtrees = self._decider.reused_subtrees if self._decider else None
-        built = builder.build(self._uid, follower.records, self._streams, reused_subtrees)
-        events = [
-            *execution_events.label_process(built.events, built.first, self._label),
-            *execution_events.build_stream_events(
-                self._uid, store, captured.kept, keep=self._content
-            ),
-        ]
-        warning = contents.failure or (
-            record_errors.as_clew_error(follower.failure) if follower.failure else None
+        converted = converter.build(
+            self._uid, follower.records, self._captured.names, reused_subtrees
         )
-        try:
-            store.flush()
-        except ClewError as error:
-            warning = warning or error
-        if warning is not None:
-            why = f"not all was stored: {warning.message}"
-            lost = execution_events.build_gap(self._uid, LOST_CONTENT, "content", why)
-            events = [*record_errors.correct_stored(events, store), lost]
-        if not complete:
-            why = "the trace ends before the command did: was the disk full?"
-            events.append(execution_events.build_gap(self._uid, LOST_TRACE, "trace", why))
-            warning = warning or RecordingFailed(
-                why, hint="free some space, then run the command again"
-            )
-        facets = {
-            "packages": self._host.packages(),
-            "new_bytes": store.added,
-            **captured.facets(),
-        }
-        events.append(
-            execution_events.build_end(self._uid, built.state, status, built.bytes, facets)
+        return execution_events.build_record(
+            self._uid,
+            converted,
+            self._store,
+            self._captured,
+            self._contents.failure or follower.failure,
+            status=status,
+            complete=complete,
+            packages=self._host.packages,
+            label=self._label,
+            keep=self._content,
         )
-        return events, warning

@@ -19,7 +19,7 @@ import msgspec
 from clew import db, log
 from clew.errors import ClewError, Full, NoDatabase
 from clew.packages.owners import Packages
-from clew.project_directory import ProjectDirectory, own
+from clew.project_directory import ProjectDirectory, clew_paths
 from clew.prov.event_numbers import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
@@ -194,7 +194,7 @@ def _build_events(
         variables={name: value or "" for name, value in started.environment.items()},
         sealed=started.facets.get("sealed", {}),
         redactor=Redactor(_environ(trace), note.redact, key=directory.key),
-        ignore=own(directory, settings),
+        ignore=clew_paths(directory, settings),
         contents=contents,
         owners=Packages(settings.owners).owners,
     )

@@ -29,7 +29,7 @@ from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
 from clew.run.launch.execution_backend import LaunchOptions, LocalHost
-from clew.run.recorder import record
+from clew.run.recorder import Recording
 from clew.run.session.worker_session import WorkerSession
 from clew.run.stdio import streams
 from clew.run.stdio.stdin_demand import StdinDemand
@@ -153,9 +153,9 @@ class ProcessAttempt:
         if self._stopped:
             return TaskResult(error="it was stopped before it began")
         try:
-            ran = record(
+            ran = Recording(
                 self._directory, self._settings, command, host=self._stage, label=self._errand.name
-            )
+            ).run()
         finally:
             output = self._stage.take_output()
             if self._container is not None:

@@ -24,7 +24,7 @@ from clew.run.launch.execution_backend import Derivation
 from clew.run.launch.pins import Pins
 from clew.run.launch.skip_protocol import Decider
 from clew.run.outcome import Outcome
-from clew.run.recorder import record
+from clew.run.recorder import Recording
 from clew.settings import Settings
 from clew.store import Store
 from clew.witness.environment import user_name
@@ -93,7 +93,7 @@ class ReplayRunner:
                 devices=plan.devices,
             )
             sandbox = Sandbox(root, config, scratch / "sandbox", boot=secrets.token_hex(4))
-            return record(
+            return Recording(
                 self.directory,
                 self.settings,
                 plan.command,
@@ -102,7 +102,7 @@ class ReplayRunner:
                 exclude=(),
                 pins=Pins.recorded(plan.facets) if pins is None else pins,
                 decider=decider,
-            )
+            ).run()
 
     def _check_owner(self) -> None:
         """Only the project's owner can repeat: in a user namespace the files of other users have no

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from clew.packages.owners import Packages
-from clew.project_directory import ProjectDirectory, own
+from clew.project_directory import ProjectDirectory, clew_paths
 from clew.prov.event_numbers import FORKED, LOST_CONTENT
 from clew.prov.events import AnyEvent, Informed
 from clew.redaction import Redactor
@@ -65,7 +65,7 @@ class SessionEvents:
             variables=beginning.variables,
             sealed=beginning.sealed,
             redactor=redactor,
-            ignore=own(directory, settings),
+            ignore=clew_paths(directory, settings),
             contents=contents,
             owners=self._packages.owners,
         )
