@@ -64,6 +64,7 @@ def test_what_cannot_be_run(clew: Project) -> None:
         ran = clew("exec", "--json", "--", *words, status=status)
         assert json.loads(ran.stderr.splitlines()[-1])["error"]["code"] == code
         assert ran.stdout == ""
+    assert clew.shell("true")["id"] == "e1", "what never started has no id"
 
 
 def test_no_command_at_all(clew: Project) -> None:

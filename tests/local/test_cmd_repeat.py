@@ -152,6 +152,17 @@ def test_refusals(project: Project, words: tuple[str, ...], code: int) -> None:
     assert len(json.loads(project.command("list", "--json").stdout)) == 1
 
 
+def test_without_bubblewrap_nothing_begins(project: Project, tmp_path: Path) -> None:
+    project.exec("true")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/unshare").symlink_to("/usr/bin/unshare")
+    without = {**project.environment, "PATH": str(tmp_path / "bin")}
+    ran = project.command("repeat", "e1", env=without)
+    assert (ran.returncode, b"bwrap is missing" in ran.stderr) == (1, True), ran.stderr
+    assert not (project / ".clew/cache/roots").exists()
+    assert project.exec("true").id == "e2"
+
+
 @pytest.mark.parametrize(
     "words", [("x", "e1", "%1"), ("x", "repeat", "e1"), ("repeat", "e1", "%1")]
 )

@@ -124,6 +124,18 @@ class Graph:
 
         self.connection.atomically(lambda: self._remove(key))
 
+    def withdraw(self, uid: str) -> None:
+        """Forget an execution whose command never started. The next execution gets its number,
+        unless a later number was given out already."""
+        key = activity_key(self.project_uid, uid)
+
+        def withdraw() -> None:
+            self._lock()
+            self.connection.rows(tables.RETURN_NUMBER, (self.project, key))
+            self._remove(key)
+
+        self.connection.atomically(withdraw)
+
     def _remove(self, key: int) -> None:
         for statement in tables.REMOVE:
             self.connection.rows(statement, (key,))

@@ -77,6 +77,10 @@ which is the earliest that is known."""
 BEGIN_PROJECT = "INSERT INTO project (id, uid, executions) VALUES (?, ?, 0) ON CONFLICT DO NOTHING"
 LOCK_PROJECT = "UPDATE project SET uid = uid WHERE id = ?"
 NEXT_NUMBER = "UPDATE project SET executions = executions + 1 WHERE id = ? RETURNING executions"
+RETURN_NUMBER = """
+UPDATE project SET executions = executions - 1
+WHERE id = ? AND executions = (SELECT number FROM execution WHERE id = ?)
+"""
 NEXT_RUN_NUMBER = "SELECT COALESCE(MAX(number), 0) + 1 FROM run WHERE project = ?"
 FIND_NUMBER = """
 SELECT number FROM execution WHERE id = ? UNION ALL SELECT number FROM run WHERE id = ?

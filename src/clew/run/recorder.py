@@ -236,7 +236,7 @@ class Recording:
         with contextlib.suppress(OSError):
             self._write_note({}, atomic=True)
         with contextlib.suppress(ClewError), self._graph.open() as graph:
-            graph.remove(self._uid)
+            graph.withdraw(self._uid)
             self._spool_state = _Spool.REMOVE
 
     # -- while the command runs

@@ -160,7 +160,7 @@ def _complete_record(directory: ProjectDirectory, settings: Settings, spool: Pat
             events = from_batch((spool / _EVENTS).read_bytes())
         except FileNotFoundError:
             if note.atomic:
-                Graph(connection, directory.uid).remove(note.started.execution)
+                Graph(connection, directory.uid).withdraw(note.started.execution)
                 store.lapse(note.started.execution)
                 return "forgot the unfinished execution"
             events = _build_events(directory, settings, spool, note, store)

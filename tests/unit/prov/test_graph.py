@@ -99,6 +99,15 @@ def test_a_number_is_never_given_out_again(graph: Graph) -> None:
     assert graph.begin("c" * 32) == 3
 
 
+def test_the_number_of_a_withdrawn_execution_is_given_out_again(graph: Graph) -> None:
+    graph.begin("a" * 32)
+    graph.withdraw("a" * 32)
+    assert graph.begin("b" * 32) == 1
+    graph.begin("c" * 32)
+    graph.withdraw("b" * 32)  # a later one exists
+    assert graph.begin("d" * 32) == 3
+
+
 def test_a_name_is_given_once(graph: Graph) -> None:
     graph.begin("a" * 32, name="train")
     with pytest.raises(UsageError, match="e1"):

@@ -41,9 +41,11 @@ def repeat(
     not on this machine."""
     from clew.prov.queries.execution_record import load_record
     from clew.replay.repeat import repeat_plan
+    from clew.replay.sandbox.bubblewrap import require_sandbox
     from clew.replay.sandbox.initial_files import listing_reader
     from clew.store import Store
 
+    require_sandbox()
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise NotAllowed(f"{keep} exists already", hint="name a new directory with --keep")
     record = load_record(project.graph, text)

@@ -16,7 +16,7 @@ from pathlib import Path
 from clew.errors import ClewError, NotAllowed
 from clew.project_directory import ProjectDirectory
 from clew.replay.repeat.repeat_plan import RepeatPlan
-from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig
+from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig, require_sandbox
 from clew.replay.sandbox.file_cache import FileCache, hold_cache
 from clew.replay.sandbox.initial_files import Entry
 from clew.run import execution_locks, recovery
@@ -52,6 +52,7 @@ class ReplayRunner:
 
         Unless told otherwise what was pinned is pinned again.
         """
+        require_sandbox()
         self._check_owner()
         try:
             return self._run(plan, derivation, network, show, name, pins, decider)

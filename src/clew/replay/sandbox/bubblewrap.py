@@ -166,11 +166,6 @@ class Sandbox:
         return self._pid
 
     def _launcher_command(self, tell: int, wait: int, kept: Iterable[int]) -> list[str]:
-        if not os.access(tracer_binary.SANDBOX, os.X_OK):
-            raise RecordingFailed(
-                f"{tracer_binary.SANDBOX} is missing: repeating needs it",
-                hint="install Clew again; in a clone of its repository, run make",
-            )
         words = [_find_program("unshare"), "-Urm", os.fspath(tracer_binary.SANDBOX)]
         words += ["--starter", str(os.getpid()), "--tell", str(tell), "--go", str(wait)]
         words += ["--folder", os.fspath(self.scratch)]
@@ -279,6 +274,17 @@ class Sandbox:
             if descriptor >= 0:
                 os.close(descriptor)
         self._status_fd = self._go_fd = self._root_fd = self._init_pidfd = -1
+
+
+def require_sandbox() -> None:
+    """Raise an error if a program that sandboxes need is missing; call before any other work."""
+    if not os.access(tracer_binary.SANDBOX, os.X_OK):
+        raise RecordingFailed(
+            f"{tracer_binary.SANDBOX} is missing: repeating needs it",
+            hint="install Clew again; in a clone of its repository, run make",
+        )
+    for name in ("bwrap", "unshare"):
+        _find_program(name)
 
 
 def _find_program(name: str) -> str:
