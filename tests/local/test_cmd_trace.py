@@ -91,7 +91,8 @@ def test_what_nobody_knows(clew: Project) -> None:
     for name in ("not-there", "not/there"):
         said = f"no execution and no file is called {name}"
         assert clew.error("trace", name, status=5) == ("not-found", said, "clew list")
-    assert clew.error("trace", "model.txt", "--depth", "0", status=2)[0] == "usage"
+    for words in (("--depth", "0"), ("--up", "--down"), ("--dot", "--html")):
+        assert clew.error("trace", "model.txt", *words, status=2)[0] == "usage"
 
 
 def test_an_output_that_cannot_be_written(clew: Project) -> None:

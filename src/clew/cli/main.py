@@ -127,9 +127,9 @@ def _run(words: list[str]) -> int:
         return CLOSED_PIPE
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
-    except click.exceptions.NoArgsIsHelpError as error:  # `clew key`: its message is the help
-        _write(sys.stderr, f"{error.format_message()}\n")
-        return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:  # `clew`, `clew key`: print the help
+        _write(sys.stdout, f"{error.format_message()}\n")
+        return 0
     except (ClewError, click.ClickException) as error:
         clew_error = error if isinstance(error, ClewError) else _convert_click_error(error)
         _log(clew_error)

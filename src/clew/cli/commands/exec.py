@@ -11,6 +11,7 @@ from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 from clew.cli.output import escape, format_count, format_duration, format_size, print_message
 from clew.cli.progress import progress
+from clew.cli.project_creation import open_or_create_project
 
 if TYPE_CHECKING:
     from clew.api import Outcome
@@ -46,19 +47,12 @@ def command(
     """Run COMMAND and record what it reads, writes and starts.
 
     COMMAND keeps its input, output, terminal, signals and exit status. A summary is printed on
-    stderr at the end. Outside a project, one is created in the current directory.
+    stderr at the end. Outside a project, one is created in the current directory, except in / and
+    in the home directory.
     """
     if not words:
         raise click.UsageError("Missing the command to run", click.get_current_context())
-    import clew
-    from clew.errors import NoProject
-
-    try:
-        project = clew.open(here=True)
-    except NoProject:
-        project = clew.init(".")
-        print_message(f"clew: created a project in {project.root}")
-    with project, progress("sending") as draw:
+    with open_or_create_project(here=True) as project, progress("sending") as draw:
         outcome = project.run(
             words,
             name=name,

@@ -20,24 +20,24 @@ from clew.cli.output import print_bytes, print_json, print_line, print_message
     "clew trace model.pkl --html -o lineage.html",
 )
 @target_argument
-@click.option(
-    "--up", "direction", flag_value="up", default="up", help="Show where it came from (default)."
-)
-@click.option("--down", "direction", flag_value="down", help="Show what was made from it.")
+@click.option("--up", is_flag=True, help="Show where it came from (default).")
+@click.option("--down", is_flag=True, help="Show what was made from it.")
 @click.option(
     "--depth", metavar="N", type=click.IntRange(min=1), help="Follow at most N processes."
 )
 @click.option("--all", "everything", is_flag=True, help="Include files of installed packages.")
-@click.option("--dot", "form", flag_value="dot", help="Print Graphviz text.")
-@click.option("--html", "form", flag_value="html", help="Write an HTML page.")
+@click.option("--dot", is_flag=True, help="Print Graphviz text.")
+@click.option("--html", is_flag=True, help="Write an HTML page.")
 @json_option
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write there; - is stdout.")
 def command(
     target: str,
-    direction: str,
+    up: bool,
+    down: bool,
     depth: int | None,
     everything: bool,
-    form: str | None,
+    dot: bool,
+    html: bool,
     as_json: bool,
     output: str | None,
 ) -> None:
@@ -47,13 +47,15 @@ def command(
     an execution (e2). "changed outside" marks a file that was changed after the last recorded
     process wrote it.
     """
-    if form and as_json:
+    if up and down:
+        raise click.UsageError("--up and --down exclude each other: trace twice")
+    if dot + html + as_json > 1:
         raise click.UsageError("--json, --dot and --html exclude each other")
     import clew
 
     with clew.open() as project:
         lineage = project.lineage(
-            target, direction=direction, depth=depth, everything=everything
+            target, direction="down" if down else "up", depth=depth, everything=everything
         ).as_json()
     if as_json and not output:
         print_json(lineage)
@@ -62,30 +64,30 @@ def command(
         import json
 
         lines: Iterable[str] = [json.dumps(lineage, ensure_ascii=False)]
-    elif form == "html":
+    elif html:
         from clew.cli.lineage import page
 
         lines = [page.render(lineage, version=clew.__version__)]
-    elif form == "dot":
-        from clew.cli.lineage import dot
+    elif dot:
+        from clew.cli.lineage import dot as graphviz
 
-        lines = dot.lines(lineage, everything=everything)
+        lines = graphviz.lines(lineage, everything=everything)
     else:
         from clew.cli.lineage import tree
 
         lines = tree.lines(lineage, everything=everything)
-    _write(lines, output, form)
+    _write(lines, output, html=html)
     if lineage["truncated"]:
         print_message("the lineage is truncated: use --depth, or trace a file further along")
     if not lineage["edges"] and lineage["nodes"][0].get("changed_outside"):
         print_message(f"its recorded versions: clew restore --list {target}")
 
 
-def _write(lines: Iterable[str], output: str | None, form: str | None) -> None:
-    if output is None and form == "html" and sys.stdout.isatty():
+def _write(lines: Iterable[str], output: str | None, *, html: bool) -> None:
+    if output is None and html and sys.stdout.isatty():
         output = "lineage.html"
     if output in (None, "-"):
-        if form == "html":
+        if html:
             print_bytes("\n".join(lines).encode())
             return
         for line in lines:

@@ -14,6 +14,7 @@ import click
 from clew.cli.commands.pipeline.progress import Progress
 from clew.cli.options import json_option
 from clew.cli.output import escape, format_count, format_duration, print_json, print_message
+from clew.cli.project_creation import open_or_create_project
 
 if TYPE_CHECKING:
     from clew.pipelines.runner.run_loop import Change
@@ -67,16 +68,8 @@ def command(
     when the run failed and 130 when it was canceled. Outside a project, one is created in the
     current directory.
     """
-    import clew
-    from clew.errors import NoProject
-
     given = dict(map(_parse_parameter, parameters))
-    try:
-        project = clew.open()
-    except NoProject:
-        project = clew.init(".")
-        print_message(f"clew: created a project in {project.root}")
-    with project:
+    with open_or_create_project() as project:
         return run_with_progress(
             lambda **more: project.pipelines.run(
                 file,
