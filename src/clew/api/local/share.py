@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,8 +16,18 @@ import msgspec
 
 from clew import signing
 from clew.api.local.executions import find_execution, list_executions
+from clew.api.local.remote_documents import (
+    Document,
+    Offers,
+    all_notes,
+    damaged_error,
+    describe_damaged,
+    find_offer,
+    oldest_first,
+    read_documents,
+)
 from clew.api.results import Execution, Transfer
-from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected, UsageError
+from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.notes import PortableNote, export_notes, import_notes
 from clew.prov.export.recorded_events import export_events, stored_digests
@@ -38,42 +47,8 @@ if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
 
 Progress = Callable[[int, int], None]
-MIN_UID_PREFIX = 6
-"""The least number of digits of a uid that may stand for it."""
-
-
-class PushedExecution(msgspec.Struct, frozen=True):
-    """The fields of a document's execution that are used. The document is untrusted."""
-
-    id: str
-    uid: str
-    name: str | None
-    command: list[str]
-    state: str
-    status: int | None
-    signal: int | None
-    started: datetime | None
-
-
-class Document(msgspec.Struct, frozen=True):
-    """The description of an execution at a remote; see `docs/formats/remote.md`."""
-
-    execution: dict[str, Any]
-    """As `clew list --json` shows it where it was pushed."""
-    events: str
-    """The digest of its events, which are a content in the packs."""
-    remarks: list[PortableNote]
-    inherits: str | None = None
-    """The uid of the execution that this one inherits reads from."""
-    signature: str | None = None
-    """An SSH signature of the uid and the digest of the events."""
-
-
 Records = list[list[AnyEvent]]
 """The events of one execution, one list for each of its documents."""
-
-Offers = dict[str, list[Document]]
-"""Documents by uid. There are several after pushes by several people, or after a new note."""
 
 
 class Endpoint(Protocol):
@@ -151,7 +126,7 @@ def push(
     executions, remarks = _choose_executions(end, ids)
     with end.store("push") as store, end.remote(url, make=True) as remote:
         if ids is None:
-            offers, _ = _read_documents(remote, {execution.uid for execution in executions})
+            offers, _ = read_documents(remote, {execution.uid for execution in executions})
             executions = [e for e in executions if not _is_up_to_date(end, e, offers, sign=sign)]
         sent = _send(end, store, remote, executions, progress or _ignore_progress, sign=sign)
     return Transfer(url=url, executions=tuple(executions), bytes=sent, remarks=tuple(remarks))
@@ -183,7 +158,7 @@ def _is_up_to_date(end: Endpoint, execution: Execution, offers: Offers, *, sign:
         return False
     if sign and end.recorded_here(execution.uid) and not any(d.signature for d in documents):
         return False
-    notes = set(_all_notes(documents))
+    notes = set(all_notes(documents))
     names = {document.execution.get("name") for document in documents} | {None}
     return execution.name in names and notes.issuperset(end.remarks(execution.uid))
 
@@ -225,34 +200,34 @@ def _send(
 def shared(end: Endpoint, url: str, warn: Callable[[str], None] | None) -> list[dict[str, Any]]:
     here = {execution.uid: execution.id for execution in end.executions()}
     with end.remote(url) as remote:
-        offers, damaged = _read_documents(remote)
+        offers, damaged = read_documents(remote)
     if warn is not None:
         for name in damaged:
-            warn(_describe_damaged(name))
-    return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in _oldest_first(offers)]
+            warn(describe_damaged(name))
+    return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in oldest_first(offers)]
 
 
 def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
     here = {execution.uid for execution in end.executions()}
     with end.store("pull") as store, end.remote(url) as remote:
-        offers, damaged = _read_documents(remote)
-        remarks = list(map(_describe_damaged, damaged))
+        offers, damaged = read_documents(remote)
+        remarks = list(map(describe_damaged, damaged))
         lost = [name for name in damaged if name[:32] not in offers.keys() | here]
         if ids is None:
             wanted = offers.keys() - here
         else:
             try:
-                wanted = {choose(offers, text, url) for text in ids}
+                wanted = {find_offer(offers, text, url) for text in ids}
             except NotFound as error:
                 if lost:  # the execution may be one of the damaged documents
-                    raise _damaged_error(url, lost) from error
+                    raise damaged_error(url, lost) from error
                 raise
             lost = []
             sources = {document.inherits for uid in wanted for document in offers[uid]}
             wanted |= {uid for uid in sources if uid in offers} - here
         receiving = store.receiving(remote, progress or _ignore_progress)
-        pulled = [uid for uid in _oldest_first(offers) if uid in wanted]
-        failures: list[ClewError] = [_damaged_error(url, lost)] if lost else []
+        pulled = [uid for uid in oldest_first(offers) if uid in wanted]
+        failures: list[ClewError] = [damaged_error(url, lost)] if lost else []
         for uid in pulled:
             try:
                 remarks += _import_execution(end, store, receiving, uid, offers[uid])
@@ -264,7 +239,7 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
                 text = f"{uid[:8]} was not pulled: {error.message}"
                 failures.append(Damaged(text, hint=error.hint))
         for uid in sorted(offers.keys() & here - wanted):
-            if noted := _all_notes(offers[uid]):
+            if noted := all_notes(offers[uid]):
                 end.note(uid, noted)
     if failures:
         raise _join_errors(failures)
@@ -297,7 +272,7 @@ def _import_execution(
     named |= {signature.events for signature in signatures}
     contents = end.lacking(uid, sorted(named))
     receiving.receive(raw for name in contents if (raw := digest_of(name)))
-    end.take(store, uid, records, _all_notes(documents), signatures)
+    end.take(store, uid, records, all_notes(documents), signatures)
     arrived = end.execution(uid)
     for event in records[0]:
         if isinstance(event, Started) and event.activity == uid and event.name:
@@ -331,69 +306,6 @@ def _read_events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
     return events
 
 
-def choose(offers: Offers, text: str, url: str) -> str:
-    """The uid of the one execution that `text` names: by uid, name, or the pusher's number."""
-    found = {text} & offers.keys()
-    found = found or {
-        uid
-        for uid, documents in offers.items()
-        if any(text in (d.execution.get("id"), d.execution.get("name")) for d in documents)
-    }
-    if not found and len(text) >= MIN_UID_PREFIX:
-        found = {uid for uid in offers if uid.startswith(text)}
-    if not found:
-        raise NotFound(f"no execution {text} is at {url}", hint=f"clew pull {url} --list")
-    if len(found) > 1:
-        raise UsageError(
-            f"{text} names several: {', '.join(sorted(uid[:8] for uid in found))}",
-            hint=f"name it by its uid; clew pull {url} --list",
-        )
-    return found.pop()
-
-
-def _all_notes(documents: list[Document]) -> list[PortableNote]:
-    return [remark for document in documents for remark in document.remarks]
-
-
-def _oldest_first(offers: Offers) -> list[str]:
-    def made(uid: str) -> tuple[str, str]:
-        return min(str(document.execution.get("started")) for document in offers[uid]), uid
-
-    return sorted(offers, key=made)
-
-
-def _read_documents(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[str]]:
-    """The intact documents by uid, and the names of the damaged ones."""
-    names = [name for name in remote.documents() if uids is None or name[:32] in uids]
-    read = remote.read(names)
-    offers: Offers = {}
-    damaged: list[str] = []
-    for name in names:
-        document = _decode_document(name, read.get(name))
-        if document is None:
-            damaged.append(name)
-        else:
-            offers.setdefault(name[:32], []).append(document)
-    return offers, damaged
-
-
-def _decode_document(name: str, data: bytes | None) -> Document | None:
-    """None when it is damaged, or not a document of the execution in its name."""
-    try:
-        document = msgspec.json.decode(data or b"", type=Document)
-        pushed = msgspec.convert(document.execution, PushedExecution)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return document if pushed.uid == name[:32] else None
-
-
-def _damaged_error(url: str, names: list[str]) -> Damaged:
-    """The error for executions without an intact document."""
-    named = ", ".join(f"executions/{name}" for name in names[:5])
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return Damaged(f"the remote {url} is damaged: {named}{more} cannot be read", hint=REPAIR)
-
-
 def _join_errors(failures: list[ClewError]) -> ClewError:
     """One error with the messages of several."""
     first, *others = failures
@@ -402,10 +314,6 @@ def _join_errors(failures: list[ClewError]) -> ClewError:
     more = f"; and {len(others) - 4} more" if len(others) > 4 else ""
     text = "; ".join(dict.fromkeys(error.message for error in failures[:5]))
     return type(first)(text + more, hint=first.hint)
-
-
-def _describe_damaged(name: str) -> str:
-    return f"executions/{name} is damaged and was left out"
 
 
 class LocalEndpoint:

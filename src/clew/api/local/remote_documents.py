@@ -1,0 +1,117 @@
+"""The documents that describe executions at a remote; see `docs/formats/remote.md`.
+
+They are untrusted: anybody who can write to the remote can change them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from clew.errors import Damaged, NotFound, UsageError
+from clew.prov.export.notes import PortableNote
+from clew.store.remotes import Remote
+from clew.store.remotes.object_storage import REPAIR
+
+MIN_UID_PREFIX = 6
+"""A prefix of a uid has at least this many digits."""
+
+
+class PushedExecution(msgspec.Struct, frozen=True):
+    """The fields of a document's execution that are used."""
+
+    id: str
+    uid: str
+    name: str | None
+    command: list[str]
+    state: str
+    status: int | None
+    signal: int | None
+    started: datetime | None
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The description of an execution at a remote."""
+
+    execution: dict[str, Any]
+    """As `clew list --json` shows it where it was pushed."""
+    events: str
+    """The digest of its events, which are a content in the packs."""
+    remarks: list[PortableNote]
+    inherits: str | None = None
+    """The uid of the execution that this one inherits reads from."""
+    signature: str | None = None
+    """An SSH signature of the uid and the digest of the events."""
+
+
+Offers = dict[str, list[Document]]
+"""Documents by uid. There are several after pushes by several people, or after a new note."""
+
+
+def find_offer(offers: Offers, text: str, url: str) -> str:
+    """The uid of the one execution that `text` names: by uid, name, or the pusher's number."""
+    matches = {text} & offers.keys()
+    matches = matches or {
+        uid
+        for uid, documents in offers.items()
+        if any(text in (d.execution.get("id"), d.execution.get("name")) for d in documents)
+    }
+    if not matches and len(text) >= MIN_UID_PREFIX:
+        matches = {uid for uid in offers if uid.startswith(text)}
+    if not matches:
+        raise NotFound(f"no execution {text} is at {url}", hint=f"clew pull {url} --list")
+    if len(matches) > 1:
+        raise UsageError(
+            f"{text} names several: {', '.join(sorted(uid[:8] for uid in matches))}",
+            hint=f"name it by its uid; clew pull {url} --list",
+        )
+    return matches.pop()
+
+
+def all_notes(documents: list[Document]) -> list[PortableNote]:
+    return [remark for document in documents for remark in document.remarks]
+
+
+def oldest_first(offers: Offers) -> list[str]:
+    def made(uid: str) -> tuple[str, str]:
+        return min(str(document.execution.get("started")) for document in offers[uid]), uid
+
+    return sorted(offers, key=made)
+
+
+def read_documents(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[str]]:
+    """The intact documents by uid, and the names of the damaged ones."""
+    names = [name for name in remote.documents() if uids is None or name[:32] in uids]
+    read = remote.read(names)
+    offers: Offers = {}
+    damaged: list[str] = []
+    for name in names:
+        document = _decode_document(name, read.get(name))
+        if document is None:
+            damaged.append(name)
+        else:
+            offers.setdefault(name[:32], []).append(document)
+    return offers, damaged
+
+
+def _decode_document(name: str, data: bytes | None) -> Document | None:
+    """None when it is damaged, or not a document of the execution in its name."""
+    try:
+        document = msgspec.json.decode(data or b"", type=Document)
+        pushed = msgspec.convert(document.execution, PushedExecution)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return document if pushed.uid == name[:32] else None
+
+
+def damaged_error(url: str, names: list[str]) -> Damaged:
+    """The error for executions without an intact document."""
+    named = ", ".join(f"executions/{name}" for name in names[:5])
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return Damaged(f"the remote {url} is damaged: {named}{more} cannot be read", hint=REPAIR)
+
+
+def describe_damaged(name: str) -> str:
+    return f"executions/{name} is damaged and was left out"
