@@ -175,7 +175,8 @@ class _InitialFilesBuilder:
         )
         mode, size, mtime = next(told, (overwritten, 0, 0))
         listed = any(look.kind == "listing" for look in looks)
-        if listed or stat.S_ISDIR(mode) or (not mode and path in self._searched):
+        mounted = path + b"/" in KERNEL_DIRECTORIES  # bubblewrap needs a directory there
+        if listed or mounted or stat.S_ISDIR(mode) or (not mode and path in self._searched):
             self._entries[path] = Entry("directory", stat.S_IMODE(mode) or 0o755, mtime)
         elif not stat.S_ISLNK(mode):
             self._entries[path] = Entry("stub", stat.S_IMODE(mode) or 0o644, mtime, size)

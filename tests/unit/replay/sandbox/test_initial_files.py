@@ -102,11 +102,13 @@ def test_a_listing_of_the_root() -> None:
     run.lists(p, "/", "dev", "proc", "swapfile", "opt")
     run.looks(p, "absent", "/swapfile", "ENOTDIR")
     run.looks(p, "times", "//opt", "40755 4096 5")
+    run.looks(p, "present", "/sys", "")
     assert kinds(of(run)) == {
         "/dev": "directory",
         "/opt": "directory",
         "/proc": "directory",
         "/swapfile": "stub",
+        "/sys": "directory",
         "/w": "directory",
     }
 
