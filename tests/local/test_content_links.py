@@ -66,6 +66,27 @@ def test_an_editor_that_keeps_the_old_file(clew: Project) -> None:
     assert "notes.csv~  found by e4, same bytes as e3:notes.csv" in text
 
 
+@pytest.mark.parametrize("kind", ["zip", "gztar"])
+def test_an_unpacked_archive(tmp_path: Path, kind: str) -> None:
+    clew = Project(tmp_path)
+    packed = clew / "packed"
+    clew.write("packed/sub/raw.csv", "a,b\n" * 50)
+    archive = Path(shutil.make_archive(str(clew / "data"), kind, packed)).name
+    shutil.rmtree(packed)
+    clew.shell(f"cp {archive} copy-{archive}")
+    shutil.unpack_archive(clew / f"copy-{archive}", clew / "unpacked")
+    clew.shell("wc -l unpacked/sub/raw.csv > lines.txt")
+    text = clew("trace", "lines.txt").stdout
+    name = f"sub/raw.csv in e1:copy-{archive} or "
+    assert f"unpacked/sub/raw.csv  found by e2, same bytes as {name}" in text.replace(
+        "./sub", "sub"
+    )
+    assert f"└┄ copy-{archive}\n" in text
+    down = clew.json("trace", f"e1:copy-{archive}", "--down")
+    assert same_content(down) == [(f"copy-{archive}", "raw.csv")]
+    assert "lines.txt" in {Path(node["label"]).name for node in down["nodes"]}
+
+
 def test_downloads_of_browsers_and_git_checkouts(tmp_path: Path) -> None:
     clew = Project(tmp_path)
     os.setxattr(

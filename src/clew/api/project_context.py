@@ -19,6 +19,7 @@ from clew.settings import Settings
 
 if TYPE_CHECKING:
     from clew.prov.graph import Graph
+    from clew.store.archive_members import Members
 
 
 class ProjectState:
@@ -57,7 +58,17 @@ class ProjectState:
 
         self._recover()
         connection = connect(self.directory.graph, address=self.settings.graph)
-        return Graph(connection, self.directory.uid, signers=self.settings.config)
+        return Graph(
+            connection,
+            self.directory.uid,
+            signers=self.settings.config,
+            list_members=self._list_members,
+        )
+
+    def _list_members(self, digest: str) -> Members:
+        from clew.store.archive_members import list_members  # few projects have archives
+
+        return list_members(self.directory.store, self.directory.cache, digest)
 
     def close(self) -> None:
         graph = self.__dict__.pop("graph", None)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clew.errors import ClewError
 
-KNOWN = 8
+KNOWN = 9
 """The newest version this program knows; a test holds it against the files."""
 
 _DIRECTORY = Path(__file__).parent / "migrations"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from clew.db import Connection
 from clew.errors import UsageError
@@ -30,14 +30,34 @@ _ID_PATTERN = re.compile(r"([er]\d+(\.p\d+)?|[0-9a-f]{32})$")
 _RESERVED_CHARACTERS = frozenset(":@/\0\n")
 
 
+class Member(Protocol):
+    """A file in an archive."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+
+
+ListMembers = Callable[[str], Mapping[bytes, Member]]
+"""The files in the archive with this digest, by their own digests."""
+
+
 class Graph:
     """The record of one project in one database."""
 
     def __init__(
-        self, connection: Connection, project_uid: str, *, signers: Path | None = None
+        self,
+        connection: Connection,
+        project_uid: str,
+        *,
+        signers: Path | None = None,
+        list_members: ListMembers = lambda _: {},
     ) -> None:
-        """`signers`: the directory that tells whose keys are known (`clew.signing`)."""
+        """`signers`: the directory that tells whose keys are known (`clew.signing`).
+        `list_members` lists the files in a stored archive."""
         self.connection = connection
+        self.list_members = list_members
         self._signers = signers
         self.project_uid = project_uid
         self.project = project_key(project_uid)

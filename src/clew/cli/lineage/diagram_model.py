@@ -117,10 +117,11 @@ def _make_point(node: Document, shorten: Callable[[str], str]) -> Point:
 
 def _describe_same_bytes(candidates: list[Document], shorten: Callable[[str], str]) -> str:
     """`same bytes as e1:got.csv`, the likeliest candidate first."""
-    names = [
-        f"{candidate['execution']}:{escape(shorten(str(candidate['path'])))}"
-        for candidate in candidates[:_LISTED_CANDIDATES]
-    ]
+    names = []
+    for candidate in candidates[:_LISTED_CANDIDATES]:
+        name = f"{candidate['execution']}:{escape(shorten(str(candidate['path'])))}"
+        member = candidate.get("member")
+        names.append(f"{escape(member)} in {name}" if member else name)
     if not names:
         return ""
     if more := len(candidates) - len(names):

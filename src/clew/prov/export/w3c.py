@@ -108,7 +108,7 @@ def _list_statements(graph: Graph, text: str) -> Iterator[Statement]:
         attributes: list[tuple[str, Value]] = [
             ("prov:type", Name("clew:SameContent")),
             ("clew:observed", False),
-            ("clew:strength", link.strength),
+            *((f"clew:{name}", value) for name, value in link.facts.items()),
         ]
         yield Statement("wasDerivedFrom", "", (_entity(key), _entity(source.key)), attributes)
 

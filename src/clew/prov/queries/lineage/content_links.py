@@ -1,21 +1,23 @@
 """Link files that no recorded execution made to earlier versions with the same bytes.
 
 A file that was moved, copied or unpacked outside Clew is found at a path that no execution wrote.
-If its bytes were recorded before, they most likely came from there. Such a link is an inference,
-not an observation: it is computed when it is needed, never stored, and has an edge kind of its own.
+If its bytes were recorded before, or are in a recorded archive, they most likely came from there.
+Such a link is an inference, not an observation: it is computed when it is needed, never stored, and
+has an edge kind of its own.
 """
 
 from __future__ import annotations
 
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import STREAM
 from clew.prov.queries.lineage.steps import FOREVER, LineageQueries, Version
 from clew.prov.queries.show import classify_locator
-from clew.prov.row_keys import digest_bytes
+from clew.prov.row_keys import digest_bytes, digest_text
 
 SAME_CONTENT = "same_content"
 """The kind of edge, from the earlier version to the one that was found."""
@@ -25,6 +27,10 @@ COMMON = 5
 """Content that was seen in more places than this may have come from any of them."""
 MOST = 10
 """Candidates to list for one file."""
+LARGEST_ARCHIVE = 256 << 20
+"""Archives with more bytes are not searched."""
+_ARCHIVE_BYTES = 1 << 30
+"""The latest archives are searched, up to so many bytes together."""
 _FEW = 200
 """Recorded versions of one content that are read and ranked; of more, the nearest in time."""
 _SCANNED = 20_000
@@ -52,6 +58,16 @@ _SOME = f"""
 ) AS v JOIN content c ON c.version = v.id {_JOINS} AND v.nth = 1
 ORDER BY v.at {{order}} LIMIT {_FEW}
 """  # noqa: S608
+_ENDINGS = (".zip", ".tar", ".tgz", "r.gz", ".bz2", ".tbz", "r.xz", ".txz")
+# In the words of the index `location_archive`. Found and made versions have an index each.
+_ARCHIVES = f"""
+{_COLUMNS} FROM location l JOIN version v ON v.location = l.id AND v.maker {{}} v.execution
+JOIN content c ON c.version = v.id JOIN execution x ON x.id = v.execution
+LEFT JOIN started s ON s.id = x.id
+WHERE l.project = ? AND substr(l.locator, length(l.locator) - 3) IN {_ENDINGS}
+AND c.stored = 1 AND c.package IS NULL AND c.size BETWEEN 1 AND {LARGEST_ARCHIVE}
+ORDER BY v.at DESC LIMIT {_FEW}
+"""
 _MADE_BEFORE = _SOME.format(order="DESC", which="v.maker <> v.execution")
 _FOUND_FIRST = _SOME.format(order="ASC", which="v.maker = v.execution")
 
@@ -71,6 +87,8 @@ class Candidate(NamedTuple):
     has_source: bool
     made_elsewhere: int
     repetition: bool
+    member: str | None = None
+    """The name of the file in the archive that this version is."""
 
     @property
     def made(self) -> bool:
@@ -94,6 +112,12 @@ class Link(NamedTuple):
     @property
     def strength(self) -> str:
         return "weak" if self.weak else "strong"
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the edge says."""
+        member = self.candidates[0].member
+        return {"strength": self.strength} | ({} if member is None else {"member": member})
 
 
 def rank_candidates(
@@ -141,6 +165,7 @@ class ContentLinks:
         self._connection = graph.connection
         self._project = graph.project
         self._steps = steps
+        self._list_members = cache(graph.list_members)
 
     def before(self, versions: Iterable[Version]) -> dict[int, Link]:
         """Where found versions may come from. Each must be its own origin."""
@@ -153,14 +178,17 @@ class ContentLinks:
         links: dict[int, Link] = {}
         for subject in subjects:
             assert subject.digest is not None
-            link = rank_candidates(
-                candidates.get(subject.digest, ()),
-                at=subject.at,
-                locator=subject.locator,
-                execution=subject.execution,
-            )
-            if link is not None:
-                links[subject.key] = link
+            digest = subject.digest
+            for found in (candidates.get(digest, ()), self._find_in_archives(digest)):
+                link = rank_candidates(
+                    found,
+                    at=subject.at,
+                    locator=subject.locator,
+                    execution=subject.execution,
+                )
+                if link is not None:
+                    links[subject.key] = link
+                    break
         return links
 
     def before_now(self, locator: str, digest: str | None) -> Link | None:
@@ -177,6 +205,9 @@ class ContentLinks:
         for version in versions:
             if version.digest is not None:
                 earliest[version.digest] = min(version.at, earliest.get(version.digest, version.at))
+            if version.locator.endswith(_ENDINGS) and (version.size or 0) <= LARGEST_ARCHIVE:
+                for member in self._list_members(digest_text(version.digest) or ""):
+                    earliest[member] = min(version.at, earliest.get(member, version.at))
         known = {version.key for version in versions}
         later = {
             candidate.key
@@ -191,6 +222,27 @@ class ContentLinks:
             for key, link in self.before(found.values()).items()
             if link.best in known
         ]
+
+    def _find_in_archives(self, digest: bytes) -> Iterator[Candidate]:
+        for archive in self._archives:
+            member = self._list_members(digest_text(archive.digest) or "").get(digest)
+            if member is not None:
+                yield archive._replace(member=member.name, size=member.size)
+
+    @cached_property
+    def _archives(self) -> list[Candidate]:
+        """The recorded versions of archives, the latest first."""
+        rows = [
+            Candidate(*row)
+            for is_maker in ("=", "<>")
+            for row in self._connection.rows(_ARCHIVES.format(is_maker), (self._project,))
+        ]
+        rows.sort(key=lambda archive: -archive.at)
+        sizes: dict[bytes, int] = {}
+        for archive in rows:
+            if sum(sizes.values()) + archive.size <= _ARCHIVE_BYTES:
+                sizes[archive.digest] = archive.size
+        return [archive for archive in rows if archive.digest in sizes]
 
     def _load(self, latest: dict[bytes, int]) -> dict[bytes, list[Candidate]]:
         """The recorded versions of each content; of common ones those that rank first."""

@@ -96,7 +96,7 @@ class _Walk:
         link = self._content_links.before_now(target.locator or "", target.digest)
         if link is not None:
             self._links[_UNRECORDED] = link
-            self._join(link.best, _UNRECORDED, SAME_CONTENT, strength=link.strength)
+            self._join(link.best, _UNRECORDED, SAME_CONTENT, **link.facts)
             self._load([link.best])
             self._walk({link.best}, {}, depth)
 
@@ -136,7 +136,7 @@ class _Walk:
                 self._links |= {version.key: link for _, version, link in later}
                 self._versions |= {version.key: version for _, version, _ in later}
             for start, end in ends:
-                self._join(start, end, SAME_CONTENT, strength=self._links[end].strength)
+                self._join(start, end, SAME_CONTENT, **self._links[end].facts)
             versions = {pair[0 if self._up else 1] for pair in ends} - versions - followed
             followed |= versions
         return followed

@@ -70,6 +70,7 @@ def describe_link(link: Link | None, versions: dict[int, Version]) -> list[dict[
             **path_fields(candidate.locator),
             "made": candidate.made,
             "strength": link.strength,
+            "member": candidate.member,
         }
         for candidate in link.candidates
     ]
