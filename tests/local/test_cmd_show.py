@@ -101,7 +101,8 @@ def test_a_variable_that_is_not_text(clew: Project) -> None:
 
 def test_what_a_python_program_depends_on(clew: Project) -> None:
     """Package, version, manager, and who asked for it: as pip and dpkg say themselves."""
-    ran = clew("exec", "--json", "--", sys.executable, "-c", "import click, msgspec")
+    code = "import click, msgspec, importlib.metadata as m; print(m.version('zstandard'))"
+    ran = clew("exec", "--json", "--", sys.executable, "-c", code)
     run = json.loads(ran.stderr.splitlines()[-1])["id"]
     files = clew.json("show", run, "--detail")["files"]
     found = next(file for file in files if "/site-packages/click/" in file["path"])
@@ -115,6 +116,8 @@ def test_what_a_python_program_depends_on(clew: Project) -> None:
     text = clew("show", run, "--requirements").stdout
     assert f"click=={version}" in text.splitlines()
     assert "msgspec==" in text
+    assert "zstandard==" not in text, "only its metadata was read"
+    assert "clew" not in text
     system = [file for file in files if file["class"] == "system" and file["package"]]
     if shutil.which("dpkg"):
         (libc,) = (f["package"] for f in system if f["path"].endswith("/libc.so.6"))

@@ -7,6 +7,7 @@ are right on any machine that holds the record.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,13 +21,21 @@ _TITLES = {"deb": "Debian packages", "rpm": "RPM packages", "conda": "conda pack
 _MOST_FILES = 20
 """A README names no more files than this of one kind; the rest are counted."""
 
+_CODE = re.compile(r"\.(?:py|pyc|so|so\.[\d.]+)\Z|/bin/[^/]+\Z")
+"""A file by which a Python package is imported or executed."""
+_START_UP = re.compile(
+    r"\.(?:dist|egg)-info/|/_distutils_hack/|/_virtualenv\.py|/__editable__"
+    r"|/clew/pipelines/tasks/(?:launcher|containers/wrapper)\.py\Z"
+)
+"""Files that every Python of an environment, or Clew itself, reads."""
+
 File = Mapping[str, Any]
 
 
 def format_requirements(files: Iterable[File]) -> str:
     """A requirements.txt: what was asked for, then what came along, all pinned."""
-    asked, along = _split(_packages(files, "pypi"))
-    lines = ["# Python packages whose files were used."]
+    asked, along = _split(_python_packages(files))
+    lines = ["# Python packages that were imported or executed."]
     lines += map(format_requirement, asked)
     if along:
         lines += ["", "# Came along with these; pinned so that the same versions come again."]
@@ -106,7 +115,7 @@ def _lists(files: list[File]) -> Iterable[tuple[str, list[File]]]:
 def _needs(execution: Mapping[str, Any], files: list[File]) -> list[str]:
     blocks = []
     python = format_requirements(files)
-    if _packages(files, "pypi"):
+    if _python_packages(files):
         blocks += ["`requirements.txt`:", _code(python)]
     system = format_system_packages(files)
     if system:
@@ -117,6 +126,16 @@ def _needs(execution: Mapping[str, Any], files: list[File]) -> list[str]:
         names = ", ".join(f"`{_plain(name)}`" for name in secret)
         blocks.append(f"Set in the environment, their values are not recorded: {names}.")
     return blocks
+
+
+def _python_packages(files: Iterable[File]) -> list[Mapping[str, Any]]:
+    """Only what was imported or executed: many programs read the metadata of all packages."""
+    code = (file for file in files if _is_code(str(file["path"])))
+    return _packages(code, "pypi")
+
+
+def _is_code(path: str) -> bool:
+    return _CODE.search(path) is not None and _START_UP.search(path) is None
 
 
 def _packages(files: Iterable[File], manager: str) -> list[Mapping[str, Any]]:

@@ -13,15 +13,27 @@ from clew.prov.export.requirements_reports import (
 )
 
 
-def owned(manager: str, name: str, version: str, requested: bool | None, **more: str) -> Any:
+def owned(
+    manager: str,
+    name: str,
+    version: str,
+    requested: bool | None,
+    path: str = "/x/code.py",
+    **more: str,
+) -> Any:
     package = {"manager": manager, "name": name, "version": version, "requested": requested}
-    return {"path": f"/x/{name}", "role": "input", "class": "package", "package": package | more}
+    return {"path": path, "role": "input", "class": "package", "package": package | more}
 
 
 FILES = [
     owned("pypi", "pandas", "2.2.0", True),
     owned("pypi", "pandas", "2.2.0", True),
-    owned("pypi", "numpy", "1.26.4", False),
+    owned("pypi", "numpy", "1.26.4", False, "/v/lib/numpy/core/_multiarray.so"),
+    owned("pypi", "mypy", "1.9", True, "/v/site-packages/mypy-1.9.dist-info/METADATA"),
+    owned("pypi", "setuptools", "84", True, "/v/site-packages/_distutils_hack/__init__.py"),
+    owned("pypi", "clew", "1", True, "/v/site-packages/clew/pipelines/tasks/launcher.py"),
+    owned("pypi", "certifi", "1", True, "/v/site-packages/certifi/cacert.pem"),
+    owned("pypi", "clew", "1", True, "/v/site-packages/__editable__.clew-0.1.0.pth"),
     owned("pypi", "ours", "0.1", None, url="git+https://h/ours.git@abc"),
     owned("deb", "curl", "7.88.1-10+deb12u5", True, arch="amd64"),
     owned("deb", "adduser", "3.134", True, arch="all"),
