@@ -164,7 +164,7 @@ def test_executor_output_is_stronger_than_files(project: Project) -> None:
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ('"true"', "it gave no value for its output out"),
+        ('"true"', "it left no value for its output out"),
         ('f"echo many > {out}"', "its output out: 'many' is no integer"),
         ('"exit 3"', "it ended with status 3"),
         ('"kill -9 $$"', "it ended with signal 9"),
@@ -244,7 +244,7 @@ def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Daemo
     file = alone(boxes, 'f"cat /mark > {out}; echo {n} > {data.path}; [ ! -e /etc/os-release ]"')
     assert tasks(run(boxes, file))["one"]["outputs"] == {"out": "first"}
     shown = json.loads(boxes.command("show", "r1/one", "--json").stdout)
-    assert f"what was done in the image {IMAGE} was not seen" in str(shown["gaps"])
+    assert f"processes inside the image {IMAGE} are not recorded" in str(shown["gaps"])
     why = json.loads(boxes.command("pipeline", "why", "r1/one", "--json").stdout)
     assert why["parts"]["image"] == daemon("image", "inspect", "-f", "{{.Id}}", IMAGE).strip()
     assert states(run(boxes, file)) == {"reused"}

@@ -91,7 +91,7 @@ def test_tasks_wait_until_they_fit(project: Project, platforms: Path, tmp_path: 
     assert not together("a", "b")  # there is memory for one of them
     for alone in ("cores", "chips"):
         assert not any(together(alone, other) for other in spans if other != alone)
-    assert "runs alone: it asks for more than this machine has: 5000 cores of" in said
+    assert "runs alone: it requests more than this machine has: 5000 cores of" in said
     assert "64 accelerators of" in said
 
 
@@ -100,7 +100,7 @@ def test_what_is_asked_for_may_be_wrong_only_when_it_is_known(
 ) -> None:
     given = ("-p", f"folder={tmp_path}", "-p", "cpu=many")
     document, _ = run(project, platforms / "asking.yaml", *given, status=1)
-    assert "'many' is no quantity" in document["tasks"][0]["error"]
+    assert "'many' is not a quantity" in document["tasks"][0]["error"]
     given = ("-p", f"folder={tmp_path}", "-p", "cpu=100m")
     document, _ = run(project, platforms / "asking.yaml", *given)
     assert document["state"] == "succeeded"
@@ -245,7 +245,7 @@ def test_a_path_that_leads_to_the_volume_already_is_left(project: Project, place
     link.unlink()
     link.mkdir()
     document, _ = run(project, placed / "own-volumes.yaml", status=2)
-    assert "own is there already, and is not this volume" in document["error"]["message"]
+    assert "own already exists, and is not this volume" in document["error"]["message"]
     link.rmdir()
 
 
@@ -279,8 +279,8 @@ def test_a_path_that_leads_to_the_volume_already_is_left(project: Project, place
         (
             "nowhere-to-mount",
             "",
-            "exec-write-down.emptyDirMounts[0].mountPath: /etc/passwd/data cannot be made here",
-            "mount it at a path that you may make",
+            "exec-write-down.emptyDirMounts[0].mountPath: /etc/passwd/data cannot be created",
+            "mount it at a path that you may create",
         ),
     ],
 )

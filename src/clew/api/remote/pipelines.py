@@ -71,12 +71,12 @@ class RemotePipelines(Pipelines):
         )
         pipeline = parser.parse_pipeline(text, str(path))
         inputs = arguments.bind_text(pipeline, parameters or {})
-        remarks = [
-            *pipeline.remarks,
+        warnings = [
+            *pipeline.warnings,
             *(attempt_factory.check_runnable(pipeline, on_host=True) if on_host else ()),
         ]
         if path.with_name(FILE_NAME).exists() and path.resolve().parent != self._client.root:
-            remarks.append(f"{FILE_NAME} applies to this machine only: the server uses its own")
+            warnings.append(f"{FILE_NAME} applies to this machine only: the server uses its own")
         asked = {
             "spec": text,
             "parameters": dict(inputs.parameters),
@@ -85,8 +85,8 @@ class RemotePipelines(Pipelines):
             "on_host": on_host,
         }
         made = self._client.server.json("POST", "/api/v1/runs", asked)
-        for remark in remarks:
-            say(remark)
+        for warning in warnings:
+            say(warning)
         return self._follow(made["uid"], {}, say, watch, brief)
 
     def resume(

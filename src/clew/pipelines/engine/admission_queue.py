@@ -12,80 +12,90 @@ from clew.pipelines.engine.engine import StartTask
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
 from clew.pipelines.engine.resources import (
     Capacity,
-    InvalidQuantity,
     ResourceQueue,
     ResourceRequest,
     describe_shortage,
     resolve_request,
 )
+from clew.pipelines.spec.resources import InvalidQuantity
 from clew.pipelines.tasks.volumes import TaskEnvironment, Volumes
 
 
 class AdmittedTask(Struct, frozen=True):
-    """A task that may begin; or cannot, since what it asks for cannot be had."""
+    """A task that starts now, or fails with `error` because its request is invalid."""
 
-    what: StartTask
-    given: TaskEnvironment = field(default_factory=TaskEnvironment)
+    start: StartTask
+    environment: TaskEnvironment = field(default_factory=TaskEnvironment)
     error: str | None = None
 
 
 class AdmissionQueue:
-    """Those of one run. `say` is told of tasks that ask for more than there is."""
+    """The ready tasks of one run. `warn` is called once for each task that can never fit."""
 
     def __init__(
-        self, room: Capacity, volumes: Volumes, facts: Mapping[str, str], say: Callable[[str], None]
+        self,
+        capacity: Capacity,
+        volumes: Volumes,
+        facts: Mapping[str, str],
+        warn: Callable[[str], None],
     ) -> None:
-        self._later: list[tuple[float, int, StartTask, bool]] = []  # by when, and by who came first
+        self._delayed: list[tuple[float, int, StartTask, bool]] = []  # a heap, by time and order
         self._order = 0
-        self._waiting: ResourceQueue[AdmittedTask] = ResourceQueue(room)
-        self._needs: dict[str, ResourceRequest] = {}
+        self._waiting: ResourceQueue[AdmittedTask] = ResourceQueue(capacity)
+        self._held: dict[str, ResourceRequest] = {}  # by the path of a running task
         self._volumes = volumes
         self._facts = facts
-        self._say = say
-        self._said: set[str] = set()
+        self._warn = warn
+        self._warned: set[str] = set()
 
-    def add(self, what: StartTask, when: float, *, bare: bool = False) -> None:
-        """Its turn comes at that time, or later. `bare`: it needs nothing of the machine."""
+    def add(self, start: StartTask, when: float, *, needs_resources: bool = True) -> None:
+        """Queue a task that may start at `when`."""
         self._order += 1
-        heapq.heappush(self._later, (when, self._order, what, bare))
+        heapq.heappush(self._delayed, (when, self._order, start, needs_resources))
 
     @property
-    def soonest(self) -> float | None:
-        """When the next one's time comes."""
-        return self._later[0][0] if self._later else None
+    def next_time(self) -> float | None:
+        """When the next delayed task may start."""
+        return self._delayed[0][0] if self._delayed else None
 
-    def next(self, busy: Iterable[str], now: float) -> AdmittedTask | None:
-        """The one that begins now, beside those that are `busy`."""
-        while self._later and self._later[0][0] <= now:
-            _, _, what, bare = heapq.heappop(self._later)
-            turn, wanted = (AdmittedTask(what), ResourceRequest()) if bare else self._wanted(what)
-            if bare or turn.error is not None:
-                return turn
-            self._waiting.add(turn, wanted)
-        found = self._waiting.next(self._needs[path] for path in busy)
-        if found is None:
+    def next(self, running: Iterable[str], now: float) -> AdmittedTask | None:
+        """Take a task that can start beside those that are running."""
+        while self._delayed and self._delayed[0][0] <= now:
+            _, _, start, needs_resources = heapq.heappop(self._delayed)
+            if not needs_resources:
+                return AdmittedTask(start)
+            task, request = self._resolve(start)
+            if task.error is not None:
+                return task
+            self._waiting.add(task, request)
+        admitted = self._waiting.next(self._held[path] for path in running)
+        if admitted is None:
             return None
-        turn, self._needs[turn.what.node.path] = found
-        return turn
+        task, self._held[task.start.node.path] = admitted
+        return task
 
-    def left(self, path: str) -> None:
-        """It is busy no more."""
-        self._needs.pop(path, None)
+    def release(self, path: str) -> None:
+        """Free the resources of a task that ended."""
+        self._held.pop(path, None)
 
-    def _wanted(self, what: StartTask) -> tuple[AdmittedTask, ResourceRequest]:
-        node = what.node
+    def _resolve(self, start: StartTask) -> tuple[AdmittedTask, ResourceRequest]:
+        node = start.node
         try:
-            wanted = resolve_request(
+            request = resolve_request(
                 node.component.resources,
                 lambda value: fill_placeholders(value, node.named_inputs, node, self._facts),
             )
-            given = self._volumes.given(node, what.attempt, self._facts)
+            environment = self._volumes.environment_for(node, start.attempt, self._facts)
         except (BadInput, InvalidQuantity) as error:
-            return AdmittedTask(what, error=f"what it asks for: {error}"), ResourceRequest()
-        if lacks := describe_shortage(wanted, self._waiting.room):
-            wanted = ResourceRequest(alone=True)
-            text = f"{node.task.name} runs alone: it asks for more than this machine has: {lacks}"
-            if text not in self._said:
-                self._said.add(text)
-                self._say(text)
-        return AdmittedTask(what, given), replace(wanted, places=given.places)
+            return AdmittedTask(start, error=f"resources: {error}"), ResourceRequest()
+        if shortage := describe_shortage(request, self._waiting.capacity):
+            request = ResourceRequest(exclusive=True)
+            text = (
+                f"{node.task.name} runs alone: it requests more than this machine has: {shortage}"
+            )
+            if text not in self._warned:
+                self._warned.add(text)
+                self._warn(text)
+        return AdmittedTask(start, environment), replace(
+            request, mount_points=environment.mount_points
+        )

@@ -1,4 +1,4 @@
-"""How long tasks may take: decided from times that are handed in."""
+"""Time limits of running tasks. Pure: times are arguments."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import signal
 from msgspec import Struct, field
 
 KILL_GRACE = 1.0
-"""Seconds that a task has to end by itself, before it is killed."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 class Deadlines(Struct):
-    """Of the tasks that run: when each is to be asked to end, and then killed, until it has."""
+    """When each running task gets SIGTERM, then SIGKILL."""
 
     _due: dict[str, tuple[float, signal.Signals]] = field(default_factory=dict)
-    _late: dict[str, int] = field(default_factory=dict)
-    _seconds: dict[str, int] = field(default_factory=dict)
+    _limits: dict[str, int] = field(default_factory=dict)
+    _exceeded: dict[str, int] = field(default_factory=dict)
 
-    def begin(self, path: str, seconds: int | None, now: float) -> None:
+    def start(self, path: str, seconds: int | None, now: float) -> None:
         if seconds is not None:
-            self._seconds[path] = seconds
+            self._limits[path] = seconds
             self._due[path] = (now + seconds, signal.SIGTERM)
 
     def next(self) -> float | None:
-        """When there is something to be done."""
+        """When the next signal is due."""
         return min((when for when, _ in self._due.values()), default=None)
 
-    def over(self, now: float) -> list[tuple[str, signal.Signals]]:
-        """Which tasks are to be sent which signal now."""
-        found = [(path, number) for path, (when, number) in self._due.items() if when <= now]
-        for path, _ in found:
-            self._late[path] = self._seconds[path]
+    def pop_expired(self, now: float) -> list[tuple[str, signal.Signals]]:
+        """The signals to send now, each with the path of its task."""
+        expired = [(path, number) for path, (when, number) in self._due.items() if when <= now]
+        for path, _ in expired:
+            self._exceeded[path] = self._limits[path]
             self._due[path] = (now + KILL_GRACE, signal.SIGKILL)
-        return found
+        return expired
 
     def end(self, path: str) -> str | None:
-        """The task has ended; why it was stopped, if it was."""
+        """Forget a task that ended; returns the error if it exceeded its limit."""
         self._due.pop(path, None)
-        self._seconds.pop(path, None)
-        late = self._late.pop(path, None)
-        return None if late is None else f"it took longer than its {late} seconds"
+        self._limits.pop(path, None)
+        limit = self._exceeded.pop(path, None)
+        return None if limit is None else f"it took longer than its {limit} seconds"

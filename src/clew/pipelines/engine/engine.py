@@ -138,7 +138,7 @@ class Engine:
     def _decide(self, node: Node) -> None:
         """Start or skip a task whose dependencies have all finished."""
         scope = self._scopes[node.path]
-        if not node.task.always:
+        if not node.task.run_always:
             for name in sorted(node.task.after):
                 state = scope.nodes[name].state
                 if state != "succeeded":

@@ -1,4 +1,4 @@
-"""Which tasks the parameters of a task come from, through pipelines within pipelines and loops."""
+"""Find the tasks that the parameters of a task come from, through inner pipelines and loops."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from clew.pipelines.engine.scopes import Node, Scope
 from clew.pipelines.spec.ir import Constant, FromInput, FromTask, Source
 
 
-def find_producers(homes: Mapping[str, Scope], node: Node) -> set[Node]:
-    """The tasks that gave it a parameter, and were run for it."""
-    scope = homes[node.path]
+def find_producers(scopes: Mapping[str, Scope], node: Node) -> set[Node]:
+    """`scopes`: the scope of each task, by the task's path."""
+    scope = scopes[node.path]
     return {
-        found
-        for one in node.task.parameters.values()
-        for found in _find_by_source(homes, scope, one.source)
+        producer
+        for parameter in node.task.parameters.values()
+        for producer in _find_by_source(scopes, scope, parameter.source)
     }
 
 
-def _find_by_source(homes: Mapping[str, Scope], scope: Scope, source: Source) -> Iterator[Node]:
+def _find_by_source(scopes: Mapping[str, Scope], scope: Scope, source: Source) -> Iterator[Node]:
     if isinstance(source, FromTask):
         yield from _find_by_output(scope.nodes[source.task], source.output)
     elif isinstance(source, FromInput) and scope.owner is not None:
@@ -28,11 +28,11 @@ def _find_by_source(homes: Mapping[str, Scope], scope: Scope, source: Source) ->
             name = loop.source or ""
         outer = owner.task.parameters.get(name)
         if outer is not None and not isinstance(outer.source, Constant):
-            yield from _find_by_source(homes, homes[owner.path], outer.source)
+            yield from _find_by_source(scopes, scopes[owner.path], outer.source)
 
 
 def _find_by_output(node: Node, output: str) -> Iterator[Node]:
-    """Who made an output: the task itself, or those within it."""
+    """The task itself or, of a group, the tasks inside it."""
     if not node.scopes:
         yield node
     for scope in node.scopes.values():

@@ -1,106 +1,42 @@
-"""Whether a task fits beside those that run: decided from plain numbers, without any IO.
+"""Decide whether a task fits beside the running ones. Pure: plain numbers, no IO.
 
-What a task asks for is what it requests; where it requests nothing, its limit, as on a cluster. It
-begins when that is free. One that asks for more than there is can never fit, and is let run alone.
-Later ones that fit may overtake one that does not, but only so often: then nothing begins until
-enough has ended for it, so that nobody waits for ever.
+A task takes what it requests or, as on a cluster, its limit if it requests nothing. A task that
+requests more than the machine has runs alone. Later tasks that fit may overtake one that does not,
+but only `MAX_OVERTAKES` times, so that no task starves.
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from clew.pipelines.spec.document_part import Part
 from clew.pipelines.spec.ir import Resources
-from clew.pipelines.spec.task_parser import parse_constant
+from clew.pipelines.spec.resources import parse_quantity
 
 MAX_OVERTAKES = 16
-"""How often others may begin before the one that has waited longest."""
+"""How many tasks may start before the one that has waited longest."""
 MIN_CORES = 0.1
-"""Cores that any task counts for: one that asks for none takes some all the same."""
-
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+|[a-zA-Z]*)")
-_SUFFIXES = {
-    "": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
-    "P": 1e15, "E": 1e18, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40,
-    "Pi": 2.0**50, "Ei": 2.0**60,
-}  # fmt: skip
-_GB = 1e9
-"""The unit of memory in the fields that came first."""
+"""Each task counts for at least this many cores, so that tasks without a request are limited."""
 
 Item = TypeVar("Item")
 
 
-class InvalidQuantity(ValueError):
-    """What is asked for is no number that Kubernetes would understand."""
-
-
-def parse_resources(part: Part) -> Resources:
-    """The `resources` of a container. A text is newer than the number beside it, and wins."""
-    part.only(
-        "cpuLimit", "memoryLimit", "cpuRequest", "memoryRequest", "accelerator",
-        "resourceCpuLimit", "resourceMemoryLimit", "resourceCpuRequest", "resourceMemoryRequest",
-    )  # fmt: skip
-    accelerator = part.part("accelerator")
-    accelerator.only("type", "count", "resourceType", "resourceCount")
-
-    def asked(name: str, unit: float = 1.0) -> Any:
-        newer = parse_constant(part, f"resource{name[0].upper()}{name[1:]}")
-        if newer not in (None, ""):
-            return _check_quantity(part, f"resource{name[0].upper()}{name[1:]}", newer)
-        older = parse_constant(part, name)
-        return None if not older else float(_check_quantity(part, name, older)) * unit
-
-    count = parse_constant(accelerator, "resourceCount") or parse_constant(accelerator, "count")
-    kind = parse_constant(accelerator, "resourceType") or parse_constant(accelerator, "type")
-    if count is not None:
-        _check_quantity(accelerator, "count", count)
-    return Resources(
-        cpu=asked("cpuRequest") or asked("cpuLimit"),
-        memory=asked("memoryRequest", _GB) or asked("memoryLimit", _GB),
-        accelerators=count if count is not None else (1 if kind else None),
-    )
-
-
-def _check_quantity(part: Part, name: str, value: Any) -> Any:
-    """`value`, which is a quantity or may become one when the task's inputs are known."""
-    if "{{$" not in str(value):
-        try:
-            parse_quantity(value)
-        except InvalidQuantity as error:
-            raise part.refused(name, str(error)) from error
-    return value
-
-
-def parse_quantity(value: Any) -> float:
-    """`500m`, `2Gi`, `1e3`, `4` as a number."""
-    found = _QUANTITY.fullmatch(str(value).strip())
-    if found is None:
-        raise InvalidQuantity(f"{value!r} is no quantity like 500m or 2Gi")
-    if found[2] in _SUFFIXES:
-        return float(found[1]) * _SUFFIXES[found[2]]
-    if not found[2][-1].isdigit():
-        raise InvalidQuantity(f"{value!r} is no quantity like 500m or 2Gi")
-    return float(found[0])
-
-
 class Capacity(Struct, frozen=True):
-    """What a machine has, and how many tasks may run on it at once."""
+    """What a machine has; memory in bytes."""
 
     cores: float
     memory: float
     gpus: int = 0
-    tasks: int | None = None
+    max_tasks: int | None = None
+    """The user's limit on parallel tasks."""
 
     @property
-    def most(self) -> int:
-        """More tasks than that never run at once."""
-        return self.tasks or int(self.cores / MIN_CORES) + 1
+    def max_parallel(self) -> int:
+        """An upper bound of the tasks that run at once."""
+        return self.max_tasks or int(self.cores / MIN_CORES) + 1
 
 
 class ResourceRequest(Struct, frozen=True):
@@ -109,13 +45,14 @@ class ResourceRequest(Struct, frozen=True):
     cores: float = 1.0
     memory: float = 0.0
     gpus: float = 0.0
-    alone: bool = False
-    places: frozenset[tuple[str, str]] = frozenset()
-    """Paths that must lead somewhere, each with where, as long as it runs."""
+    exclusive: bool = False
+    """It runs alone."""
+    mount_points: frozenset[tuple[str, str]] = frozenset()
+    """Pairs of a path and the directory it must lead to while the task runs."""
 
 
 def resolve_request(resources: Resources, fill: Callable[[Any], Any]) -> ResourceRequest:
-    """What a task takes, when its placeholders have values (`fill`)."""
+    """The request of a task, with its placeholders replaced by `fill`."""
 
     def number(value: Any, default: float) -> float:
         return default if value is None else max(0.0, parse_quantity(fill(value)))
@@ -127,64 +64,61 @@ def resolve_request(resources: Resources, fill: Callable[[Any], Any]) -> Resourc
     )
 
 
-def describe_shortage(wanted: ResourceRequest, room: Capacity) -> str | None:
-    """What the machine has too little of, however long one waits; None: it can fit."""
+def describe_shortage(request: ResourceRequest, capacity: Capacity) -> str | None:
+    """What the machine lacks to ever run the task; None if it can fit."""
     lacks = []
-    if wanted.cores > room.cores:
-        lacks.append(f"{wanted.cores:g} cores of {room.cores:g}")
-    if wanted.memory > room.memory:
-        lacks.append(f"{wanted.memory / 2**30:.3g} GiB of memory of {room.memory / 2**30:.3g}")
-    if wanted.gpus > room.gpus:
-        lacks.append(f"{wanted.gpus:g} accelerators of {room.gpus}")
+    if request.cores > capacity.cores:
+        lacks.append(f"{request.cores:g} cores of {capacity.cores:g}")
+    if request.memory > capacity.memory:
+        lacks.append(f"{request.memory / 2**30:.3g} GiB of memory of {capacity.memory / 2**30:.3g}")
+    if request.gpus > capacity.gpus:
+        lacks.append(f"{request.gpus:g} accelerators of {capacity.gpus}")
     return ", ".join(lacks) or None
 
 
-def fits(wanted: ResourceRequest, busy: Iterable[ResourceRequest], room: Capacity) -> bool:
-    """Whether it can begin beside those that run."""
-    beside = list(busy)
-    if wanted.alone or any(one.alone for one in beside):
-        return not beside
-    if room.tasks is not None and len(beside) >= room.tasks:
+def fits(request: ResourceRequest, held: Iterable[ResourceRequest], capacity: Capacity) -> bool:
+    """Whether a task can start beside the running ones, which hold `held`."""
+    running = list(held)
+    if request.exclusive or any(other.exclusive for other in running):
+        return not running
+    if capacity.max_tasks is not None and len(running) >= capacity.max_tasks:
         return False
-    held = {path: target for one in beside for path, target in one.places}
-    if any(held.get(path, target) != target for path, target in wanted.places):
+    mounted = {path: target for other in running for path, target in other.mount_points}
+    if any(mounted.get(path, target) != target for path, target in request.mount_points):
         return False
-    slack = 1e-9  # tenths do not add up to ones
+    rounding = 1e-9  # ten times 0.1 cores is not exactly 1
     return (
-        sum(one.cores for one in beside) + wanted.cores <= room.cores + slack
-        and sum(one.memory for one in beside) + wanted.memory <= room.memory
-        and sum(one.gpus for one in beside) + wanted.gpus <= room.gpus
+        sum(other.cores for other in running) + request.cores <= capacity.cores + rounding
+        and sum(other.memory for other in running) + request.memory <= capacity.memory
+        and sum(other.gpus for other in running) + request.gpus <= capacity.gpus
     )
 
 
 class ResourceQueue(Generic[Item]):
-    """Those that could begin, if there were room; those that take the same stand in one line."""
+    """Tasks that wait for resources: one first-in-first-out queue for each distinct request."""
 
-    def __init__(self, room: Capacity) -> None:
-        self.room = room
-        self._lines: dict[ResourceRequest, deque[tuple[int, Item]]] = {}
+    def __init__(self, capacity: Capacity) -> None:
+        self.capacity = capacity
+        self._queues: dict[ResourceRequest, deque[tuple[int, Item]]] = {}
         self._count = 0
-        self._overtaken = 0
+        self._overtakes = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._lines)
-
-    def add(self, item: Item, wanted: ResourceRequest) -> None:
+    def add(self, item: Item, request: ResourceRequest) -> None:
         self._count += 1
-        self._lines.setdefault(wanted, deque()).append((self._count, item))
+        self._queues.setdefault(request, deque()).append((self._count, item))
 
-    def next(self, busy: Iterable[ResourceRequest]) -> tuple[Item, ResourceRequest] | None:
-        """The one that begins now, if any can."""
-        beside = list(busy)
-        by_age = sorted(self._lines, key=lambda wanted: self._lines[wanted][0][0])
-        for place, wanted in enumerate(by_age):
-            if place and self._overtaken >= MAX_OVERTAKES:
+    def next(self, held: Iterable[ResourceRequest]) -> tuple[Item, ResourceRequest] | None:
+        """Take the task that has waited longest of those that fit now."""
+        running = list(held)
+        by_age = sorted(self._queues, key=lambda request: self._queues[request][0][0])
+        for position, request in enumerate(by_age):
+            if position and self._overtakes >= MAX_OVERTAKES:
                 return None
-            if fits(wanted, beside, self.room):
-                self._overtaken = self._overtaken + 1 if place else 0
-                line = self._lines[wanted]
-                _, item = line.popleft()
-                if not line:
-                    del self._lines[wanted]
-                return item, wanted
+            if fits(request, running, self.capacity):
+                self._overtakes = self._overtakes + 1 if position else 0
+                queue = self._queues[request]
+                _, item = queue.popleft()
+                if not queue:
+                    del self._queues[request]
+                return item, request
         return None

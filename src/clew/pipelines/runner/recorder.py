@@ -224,7 +224,7 @@ class Recorder:
         facets: dict[str, Any] = {
             "parameters": node.inputs.parameters,
             "artifacts": _shown(node.inputs.artifacts),
-            "platform": dict(node.component.platform.kept),
+            "platform": dict(node.component.platform.ignored),
         }
         key = verdict.key if verdict and not verdict.reused else None
         if key:

@@ -95,7 +95,7 @@ def run(
     was read from; `earlier`: the run that is gone on with; `uid`, `facts`: what a new one is
     called, and what else its tasks may ask about it; `workers`: those that wait for it."""
     workers = workers or WorkerPool(directory, settings)
-    workers.guard(directory, settings)
+    workers.set_redaction(directory, settings)
     recorder = Recorder(directory, settings, earlier, uid=uid, say=say)
     turn = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
@@ -159,7 +159,7 @@ class _Running:
         self._place = directory.root / RUNS / recorder.id
         self._facts = {**about(pipeline.name, recorder.id, recorder.uid, self._place), **facts}
         self._engine = Engine(
-            pipeline, inputs, self._facts, ready_limit=max(READY_LIMIT, 2 * room.most)
+            pipeline, inputs, self._facts, ready_limit=max(READY_LIMIT, 2 * room.max_parallel)
         )
         self._on_host = on_host
         self._workers = workers
@@ -239,7 +239,7 @@ class _Running:
         return self._recorder.id
 
     def _go(self) -> None:
-        self._deadlines.begin("", self._pipeline.deadline, time.monotonic())
+        self._deadlines.start("", self._pipeline.deadline, time.monotonic())
         self._take(self._engine.begin())
         self._start()
         while not self._engine.done:
@@ -250,7 +250,7 @@ class _Running:
 
     def _end(self, state: str, why: str | None) -> None:
         """All has ended: so do the workers, and the rest is told."""
-        self._volumes.end()
+        self._volumes.close()
         outputs = self._engine.outputs if state == "succeeded" else Values()
         self._recorder.ended(state, outputs, why)
         for worker in self._workers.release():
@@ -269,7 +269,7 @@ class _Running:
 
     def _line_up(self, what: StartTask, when: float) -> None:
         bare = what.node.path in self._done or isinstance(what.node.component.body, Dag)
-        self._turns.add(what, when, bare=bare)
+        self._turns.add(what, when, needs_resources=not bare)
 
     def _start(self) -> None:
         """Begin what is ready, as long as there is room. Nothing begins while the database is
@@ -278,17 +278,17 @@ class _Running:
             self._recorder.keep_up()
             if turn.error is not None:
                 self._take(
-                    self._engine.task_ended(turn.what.node.path, TaskResult(error=turn.error))
+                    self._engine.task_ended(turn.start.node.path, TaskResult(error=turn.error))
                 )
                 continue
             try:
                 if not self._recorder.away:
-                    self._begin(turn.what, turn.given)
+                    self._begin(turn.start, turn.environment)
                     continue
             except NoDatabase:  # nobody can tell whether the task need be run
                 pass
-            self._turns.left(turn.what.node.path)
-            self._line_up(turn.what, time.monotonic() + _AWAY)
+            self._turns.release(turn.start.node.path)
+            self._line_up(turn.start, time.monotonic() + _AWAY)
 
     def _begin(self, what: StartTask, given: TaskEnvironment) -> None:
         node = what.node
@@ -304,7 +304,7 @@ class _Running:
             self._launch(BuiltinAttempt(node, self._place / node.path, self._volumes, self._facts))
             return
         try:
-            variables, image = self._attempts.variables(node), self._attempts.image(node)
+            variables, image = self._attempts.variables(node), self._attempts.image_digest(node)
         except BadInput as error:
             self._take(self._engine.task_ended(node.path, TaskResult(error=str(error))))
             return
@@ -312,7 +312,7 @@ class _Running:
         if node.path not in self._since:
             verdict = self._memo.decide(
                 node,
-                self._workers.surroundings(variables),
+                self._workers.task_variables(variables),
                 image=image,
                 reuse=self._reuse and node.task.reuse and not self._unseen(image, given),
             )
@@ -329,22 +329,24 @@ class _Running:
         heard = self._recorder.sayings.listen(node.path)
         errand = TaskFiles(node, find_free_directory(self._place / f"{node.path}{again}"), heard)
         try:
-            self._places[node.path] = self._volumes.open(given.places, mounted=image is not None)
+            self._places[node.path] = self._volumes.mount(
+                given.mount_points, mounted=image is not None
+            )
         except VolumeError as error:
             self._take(self._engine.task_ended(node.path, TaskResult(error=str(error))))
             return
-        self._launch(self._attempts.attempt(errand, variables, given.places))
+        self._launch(self._attempts.create(errand, variables, given.mount_points))
 
     def _unseen(self, image: str | None, given: TaskEnvironment) -> bool:
         """Whether a task may read, or leave, what nobody who reuses it would know of."""
-        more = bool(given.places or given.variables or self._pipeline.workspace)
+        more = bool(given.mount_points or given.variables or self._pipeline.workspace)
         return given.shared or (image is not None and more)
 
     def _launch(self, attempt: Attempt) -> None:
         node = attempt.node
         self._watch(Change(node))
         self._busy[node.path] = attempt
-        self._deadlines.begin(node.path, node.component.platform.deadline, time.monotonic())
+        self._deadlines.start(node.path, node.component.platform.deadline, time.monotonic())
         attempt.start(self._finished.put)
 
     def _await(self) -> None:
@@ -352,7 +354,7 @@ class _Running:
         if time.monotonic() - self._looked >= _LOOK:
             self._look_around()
         pause = _LOOK
-        for when in (self._turns.soonest, self._deadlines.next()):
+        for when in (self._turns.next_time, self._deadlines.next()):
             if when is not None:
                 pause = min(pause, max(0.0, when - time.monotonic()))
         self._recorder.at_rest.set()
@@ -365,26 +367,26 @@ class _Running:
             self._recorder.at_rest.clear()
         path = attempt.node.path
         del self._busy[path]
-        self._turns.left(path)
+        self._turns.release(path)
         self._tried.setdefault(path, []).append(attempt)
         self._memo.changed()
-        for worker in self._workers.done():
+        for worker in self._workers.pop_finished():
             self._recorder.leaves(worker)
-        self._volumes.close(self._places.pop(path, frozenset()))
+        self._volumes.unmount(self._places.pop(path, frozenset()))
         late_by = self._deadlines.end(path)
-        outcome = TaskResult(error=late_by) if late_by else attempt.outcome()
+        outcome = TaskResult(error=late_by) if late_by else attempt.result()
         self._take(self._engine.task_ended(path, outcome))
 
     def _look_around(self) -> None:
         """Does somebody want it all to end, has anything taken too long, is anything gone?"""
         self._looked = time.monotonic()
-        for late, number in self._deadlines.over(self._looked):
+        for late, number in self._deadlines.pop_expired(self._looked):
             if not late:
                 raise _TooLong(self._deadlines.end(late))
             self._busy[late].stop(number)
         if self._recorder.canceled:
             raise KeyboardInterrupt
-        self._workers.look()
+        self._workers.check_tasks()
 
     def _over(self, one: TaskFinished) -> None:
         node = one.node
@@ -403,7 +405,7 @@ class _Running:
                 tried,
                 why,
                 verdict,
-                os.fspath(tried[-1].place) if tried else None,
+                os.fspath(tried[-1].directory) if tried else None,
                 done=lambda id_: self._watch(replace(change, execution=id_)),
             )
         )

@@ -1,4 +1,4 @@
-"""A document with the way to each of its parts, so that a refusal can name the place."""
+"""A mapping of the compiled pipeline with its location, so that an error can name the place."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from typing import Any
 
 from clew.errors import UsageError
 
+HINT = "docs/how-to/run-a-pipeline.md lists what is supported"
+
 
 class InvalidPipeline(UsageError):
-    """The pipeline asks for what cannot be done here, or is malformed."""
+    """The pipeline is malformed, or uses what is not supported here."""
 
     code = "pipeline-refused"
 
 
 class Part:
-    """A mapping of the document, and where it stands."""
+    """A mapping of the document, and its location."""
 
-    def __init__(self, value: Any, place: str) -> None:
+    def __init__(self, value: Any, location: str) -> None:
         if value is None:
             value = {}
         if not isinstance(value, dict):
-            raise InvalidPipeline(f"{place}: a mapping is needed here", hint=HINT)
+            raise InvalidPipeline(f"{location}: not a mapping", hint=HINT)
         self._value: dict[str, Any] = value
-        self.place = place
+        self.location = location
 
     def __contains__(self, name: str) -> bool:
         return name in self._value
@@ -37,36 +39,33 @@ class Part:
     def get(self, name: str, default: Any = None) -> Any:
         return self._value.get(name, default)
 
-    def text(self, name: str) -> str:
-        found = self._value.get(name)
-        if not isinstance(found, str) or not found:
-            raise self.refused(name, "is missing, or no text")
-        return found
+    def string(self, name: str) -> str:
+        value = self._value.get(name)
+        if not isinstance(value, str) or not value:
+            raise self.error(name, "is missing, or not a string")
+        return value
 
-    def words(self, name: str) -> list[str]:
-        found = self._value.get(name) or []
-        if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
-            raise self.refused(name, "is no list of texts")
-        return found
+    def strings(self, name: str) -> list[str]:
+        values = self._value.get(name) or []
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise self.error(name, "is not a list of strings")
+        return values
 
     def part(self, name: str) -> Part:
-        return Part(self._value.get(name), f"{self.place}.{name}" if self.place else name)
+        return Part(self._value.get(name), f"{self.location}.{name}" if self.location else name)
 
     def parts(self, name: str) -> Iterator[tuple[str, Part]]:
-        """The members of the mapping called `name`, each with its own name."""
-        inside = self.part(name)
-        for key in inside.names():
-            yield key, inside.part(key)
+        """The members of the mapping `name`, with their keys."""
+        inner = self.part(name)
+        for key in inner.names():
+            yield key, inner.part(key)
 
-    def only(self, *names: str) -> None:
-        """Refuse whatever else stands here: it would be left out silently."""
+    def allow_only(self, *names: str) -> None:
+        """Refuse other members: ignoring them silently would change what the pipeline does."""
         for name in self._value:
             if name not in names:
-                raise self.refused(str(name), "is not supported")
+                raise self.error(str(name), "is not supported")
 
-    def refused(self, name: str, why: str) -> InvalidPipeline:
-        place = f"{self.place}.{name}" if self.place and name else self.place or name
-        return InvalidPipeline(f"{place}: {why}", hint=HINT)
-
-
-HINT = "docs/how-to/run-a-pipeline.md says what runs here"
+    def error(self, name: str, why: str) -> InvalidPipeline:
+        location = f"{self.location}.{name}" if self.location and name else self.location or name
+        return InvalidPipeline(f"{location}: {why}", hint=HINT)

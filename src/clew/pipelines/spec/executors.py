@@ -37,23 +37,23 @@ ON_HOST_WARNING = (
 
 
 def parse_executor(
-    part: Part, outputs: Slots, remarks: list[str]
+    part: Part, outputs: Slots, warnings: list[str]
 ) -> PythonFunction | Command | Importer:
     if "importer" in part:
-        part.only("importer")
+        part.allow_only("importer")
         return _parse_importer(part.part("importer"), outputs)
-    part.only("container")
+    part.allow_only("container")
     container = part.part("container")
-    container.only("image", "command", "args", "env", "resources")
+    container.allow_only("image", "command", "args", "env", "resources")
     found = _parse_function(container)
     if found is None:
         return _parse_command(container, outputs)
-    remarks.append(ON_HOST_WARNING)
+    warnings.append(ON_HOST_WARNING)
     return found
 
 
 def _parse_function(container: Part) -> PythonFunction | None:
-    command, arguments = container.words("command"), container.words("args")
+    command, arguments = container.strings("command"), container.strings("args")
     prologue = ""
     if command[:2] == ["sh", "-c"] and len(command) > 3 and "pip install" in command[2]:
         prologue, command = command[2], command[3:]
@@ -72,24 +72,24 @@ def _parse_function(container: Part) -> PythonFunction | None:
 
 def _parse_command(container: Part, outputs: Slots) -> Command:
     for name in ("command", "args"):
-        for number, word in enumerate(container.words(name)):
+        for number, word in enumerate(container.strings(name)):
             try:
                 strange = find_unknown_in_word(word, outputs)
             except InvalidStructure as error:
-                raise container.refused(f"{name}[{number}]", str(error)) from error
+                raise container.error(f"{name}[{number}]", str(error)) from error
             if strange is not None:
-                raise container.refused(
+                raise container.error(
                     f"{name}[{number}]", f"the placeholder {strange} is not supported"
                 )
     image = str(parse_constant(container, "image") or "")
     if image.startswith("argostub/"):
-        raise container.refused("image", f"{image} is a volume of a cluster, and not supported")
+        raise container.error("image", f"{image} is a volume of a cluster, and not supported")
     return Command(
         image,
-        tuple(container.words("command")),
-        tuple(container.words("args")),
+        tuple(container.strings("command")),
+        tuple(container.strings("args")),
         _parse_environment(container),
-        container.place,
+        container.location,
     )
 
 
@@ -112,16 +112,16 @@ def _parse_environment(container: Part) -> dict[str, str]:
     found = container.get("env") or []
     variables = {}
     for number, one in enumerate(found):
-        part = Part(one, f"{container.place}.env[{number}]")
-        part.only("name", "value")
-        variables[part.text("name")] = str(parse_constant(part, "value") or "")
+        part = Part(one, f"{container.location}.env[{number}]")
+        part.allow_only("name", "value")
+        variables[part.string("name")] = str(parse_constant(part, "value") or "")
     return variables
 
 
 def _parse_importer(part: Part, outputs: Slots) -> Importer:
-    part.only("artifactUri", "typeSchema", "metadata", "reimport", "downloadToWorkspace")
+    part.allow_only("artifactUri", "typeSchema", "metadata", "reimport", "downloadToWorkspace")
     uri = part.part("artifactUri")
-    uri.only("constant", "runtimeParameter")
+    uri.allow_only("constant", "runtimeParameter")
     name = uri.get("runtimeParameter")
     slot = outputs.artifacts.get("artifact") or ArtifactSlot("system.Artifact", "0.0.1")
     source = Input(FromInput(str(name)) if name else Constant(parse_constant(uri, "constant")))

@@ -110,7 +110,7 @@ class Task(Struct, frozen=True):
     after: frozenset[str]
     """Every task that an input names, and those that the pipeline names beside them."""
     condition: Condition | None = None
-    always: bool = False
+    run_always: bool = False
     """Run when all before it are over, however they ended."""
     loop: Loop | None = None
     retry: Retry = Retry()
@@ -158,7 +158,7 @@ class Command(Struct, frozen=True):
     command: tuple[str, ...]
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
-    place: str
+    location: str
     """Where it stands in the file."""
 
 
@@ -195,7 +195,7 @@ class EnvVar(Struct, frozen=True):
     """Of the secret or the map; it may hold placeholders of the task's inputs."""
     key: str
     optional: bool
-    place: str
+    location: str
 
 
 class Mount(Struct, frozen=True):
@@ -204,20 +204,20 @@ class Mount(Struct, frozen=True):
     path: str
     kind: str
     name: str
-    below: str = ""
+    sub_path: str = ""
     optional: bool = False
-    place: str = ""
+    location: str = ""
 
 
 class Platform(Struct, frozen=True):
     """What is asked of the cluster that would run a task."""
 
-    settings: tuple[EnvVar, ...] = ()
+    env_vars: tuple[EnvVar, ...] = ()
     mounts: tuple[Mount, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
     """Variables that hold a fact of the Pod, by the fact's path; after `=`, the fact itself."""
     deadline: int | None = None
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    ignored: Mapping[str, Any] = field(default_factory=dict)
     """What has no effect here."""
     inputs: Mapping[str, Input] = field(default_factory=dict)
     """Inputs of the task that the names above speak of, beside its own."""
@@ -236,7 +236,7 @@ class Pipeline(Struct, frozen=True):
     name: str
     root: Component
     components: Mapping[str, Component]
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     """What will be different here from a cluster, to be said before it runs."""
     workspace: bool = False
     """Its tasks share a directory."""

@@ -45,21 +45,21 @@ _VOLUME_LISTS = {
 USER_WARNING = "tasks run as you, not as the users that they name"
 
 
-def parse_platform(part: Part, remarks: list[str]) -> Platform:
+def parse_platform(part: Part, warnings: list[str]) -> Platform:
     """What the document says of one executor."""
-    part.only(
+    part.allow_only(
         *_IGNORED, *_VOLUME_LISTS, "secretAsEnv", "configMapAsEnv", "fieldPathAsEnv",
         "emptyDirMounts", "genericEphemeralVolume", "activeDeadlineSeconds",
     )  # fmt: skip
     if part.get("securityContext"):
-        remarks.append(USER_WARNING)
+        warnings.append(USER_WARNING)
     names = _NameReader()
     return Platform(
-        settings=tuple(_parse_env(part, names)),
+        env_vars=tuple(_parse_env(part, names)),
         mounts=tuple(_parse_mounts(part, names)),
         fields=dict(_parse_fields(part)),
         deadline=parse_seconds(part, "activeDeadlineSeconds"),
-        kept={name: part.get(name) for name in part.names() if name in _IGNORED},
+        ignored={name: part.get(name) for name in part.names() if name in _IGNORED},
         inputs=names.inputs,
     )
 
@@ -68,7 +68,7 @@ def parse_seconds(part: Part, name: str) -> int | None:
     """A number of seconds; 0 is none."""
     found = str(part.get(name) or "0")
     if not found.isdigit():
-        raise part.refused(name, f"{found} is no number of seconds")
+        raise part.error(name, f"{found} is no number of seconds")
     return int(found) or None
 
 
@@ -76,17 +76,17 @@ def parse_volume_claim(container: Part) -> VolumeClaim | None:
     """What two names of images stand for, if it is one of these."""
     if container.get("image") not in _CLAIM_IMAGES:
         return None
-    container.only("image", "env")
+    container.allow_only("image", "env")
     return VolumeClaim(delete=container.get("image") == _CLAIM_IMAGES[1])
 
 
 def parse_pipeline_config(part: Part) -> tuple[bool, int | None]:
     """Of the whole pipeline: whether its tasks share a directory, and how long a run may take."""
-    part.only(
+    part.allow_only(
         "workspace", "activeDeadlineSeconds", "resourceTtlOnCompletion", "resourceTtlOnSuccess",
         "resourceTtlOnFailure", "resourceTtl",
     )  # fmt: skip
-    part.part("workspace").only("size", "kubernetes")
+    part.part("workspace").allow_only("size", "kubernetes")
     return "workspace" in part, parse_seconds(part, "activeDeadlineSeconds")
 
 
@@ -130,10 +130,12 @@ class _NameReader:
         if f"{field}Parameter" in part:
             found = parse_parameter(part.part(f"{field}Parameter"))
         elif field in part or "constant" in part:
-            found = Input(Constant(part.text(field if field in part else "constant")))
+            found = Input(Constant(part.string(field if field in part else "constant")))
         else:  # what a claim was named by before it was a parameter
             ways = ("taskOutputParameter", "componentInputParameter")
-            found = parse_parameter(Part({w: part.get(w) for w in ways if w in part}, part.place))
+            found = parse_parameter(
+                Part({w: part.get(w) for w in ways if w in part}, part.location)
+            )
         if isinstance(found.source, Constant) and isinstance(found.source.value, str):
             return found.source.value
         name = f"platform--{len(self.inputs)}"
@@ -144,9 +146,9 @@ class _NameReader:
 def _list_parts(part: Part, name: str) -> Iterator[Part]:
     found = part.get(name) or []
     if not isinstance(found, list):
-        raise part.refused(name, "is no list")
+        raise part.error(name, "is no list")
     for number, one in enumerate(found):
-        yield Part(one, f"{part.place}.{name}[{number}]")
+        yield Part(one, f"{part.location}.{name}[{number}]")
 
 
 def _parse_env(part: Part, names: _NameReader) -> Iterator[EnvVar]:
@@ -155,24 +157,24 @@ def _parse_env(part: Part, names: _NameReader) -> Iterator[EnvVar]:
         ("configMapAsEnv", "configmap", "configMapName", "configMapKey"),
     ):
         for one in _list_parts(part, list_name):
-            one.only(field, f"{field}Parameter", "keyToEnv", "optional")
+            one.allow_only(field, f"{field}Parameter", "keyToEnv", "optional")
             name = names.read(one, field)
             for pair in _list_parts(one, "keyToEnv"):
-                pair.only(key, "envVar")
+                pair.allow_only(key, "envVar")
                 yield EnvVar(
-                    variable=pair.text("envVar"),
+                    variable=pair.string("envVar"),
                     kind=kind,
                     name=name,
-                    key=pair.text(key),
+                    key=pair.string(key),
                     optional=bool(one.get("optional")),
-                    place=one.place,
+                    location=one.location,
                 )
 
 
 def _parse_mounts(part: Part, names: _NameReader) -> Iterator[Mount]:
     for list_name, (kind, field) in _VOLUME_LISTS.items():
         for one in _list_parts(part, list_name):
-            one.only(
+            one.allow_only(
                 field, f"{field}Parameter", "mountPath", "optional", "subPath", "constant",
                 "taskOutputParameter", "componentInputParameter",
             )  # fmt: skip
@@ -180,43 +182,45 @@ def _parse_mounts(part: Part, names: _NameReader) -> Iterator[Mount]:
                 path=_parse_mount_path(one),
                 kind=kind,
                 name=names.read(one, field),
-                below=_parse_sub_path(one),
+                sub_path=_parse_sub_path(one),
                 optional=bool(one.get("optional")),
-                place=one.place,
+                location=one.location,
             )
     for list_name in ("emptyDirMounts", "genericEphemeralVolume"):
         for one in _list_parts(part, list_name):
-            one.only(
+            one.allow_only(
                 "volumeName", "mountPath", "medium", "sizeLimit", "size", "accessModes",
                 "defaultStorageClass", "storageClassName", "metadata",
             )  # fmt: skip
-            yield Mount(_parse_mount_path(one), "empty", one.text("volumeName"), place=one.place)
+            yield Mount(
+                _parse_mount_path(one), "empty", one.string("volumeName"), location=one.location
+            )
 
 
 def _parse_mount_path(part: Part) -> str:
-    path = part.text("mountPath").rstrip("/")
+    path = part.string("mountPath").rstrip("/")
     if not path.startswith("/") or ".." in path.split("/"):
-        raise part.refused("mountPath", f"{path} is no absolute path")
+        raise part.error("mountPath", f"{path} is no absolute path")
     return path
 
 
 def _parse_sub_path(part: Part) -> str:
     path = str(part.get("subPath") or "")
     if path.startswith("/") or ".." in path.split("/"):
-        raise part.refused("subPath", f"{path} leads out of the volume")
+        raise part.error("subPath", f"{path} leads out of the volume")
     return path
 
 
 def _parse_fields(part: Part) -> Iterator[tuple[str, str]]:
     labels = part.part("podMetadata")
     for one in _list_parts(part, "fieldPathAsEnv"):
-        one.only("name", "fieldPath")
-        path = one.text("fieldPath")
+        one.allow_only("name", "fieldPath")
+        path = one.string("fieldPath")
         literal = _find_label(labels, path)
         if path not in _POD_FIELDS and literal is None:
             known = ", ".join(_POD_FIELDS)
-            raise one.refused("fieldPath", f"there is no {path} here, only labels and {known}")
-        yield one.text("name"), path if literal is None else f"={literal}"
+            raise one.error("fieldPath", f"there is no {path} here, only labels and {known}")
+        yield one.string("name"), path if literal is None else f"={literal}"
 
 
 def _find_label(labels: Part, path: str) -> Any:
@@ -232,5 +236,5 @@ def reject_unknown_executors(executors: Part, labels: set[str]) -> None:
     for name in executors.names():
         if name not in labels:
             raise InvalidPipeline(
-                f"{executors.place}.{name}: no such executor", hint="recompile it"
+                f"{executors.location}.{name}: no such executor", hint="recompile it"
             )

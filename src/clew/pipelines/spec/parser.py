@@ -11,8 +11,7 @@ from pathlib import Path
 
 from clew.bounded_documents import load_documents
 from clew.errors import NotFound, UsageError
-from clew.pipelines.engine import resources
-from clew.pipelines.spec import executors, kubernetes_platform, task_parser
+from clew.pipelines.spec import executors, kubernetes_platform, resources, task_parser
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import (
     ArtifactSlot,
@@ -62,32 +61,32 @@ def parse_pipeline(text: str, name: str = "the pipeline") -> Pipeline:
 
 
 def _parse_document(document: Part, second: Part) -> Pipeline:
-    document.only(
+    document.allow_only(
         "pipelineInfo", "components", "deploymentSpec", "root", "schemaVersion", "sdkVersion",
         "defaultPipelineRoot",
     )  # fmt: skip
     if not str(document.get("schemaVersion", "")).startswith("2."):
-        raise document.refused("schemaVersion", "only 2.x is known")
+        raise document.error("schemaVersion", "only 2.x is known")
     known = dict(document.part("deploymentSpec").parts("executors"))
-    remarks: list[str] = []
+    warnings: list[str] = []
     if document.get("defaultPipelineRoot"):
-        remarks.append("artifacts are kept in this project, not at the pipeline's own root")
-    second.only("platforms")
-    second.part("platforms").only("kubernetes")
+        warnings.append("artifacts are kept in this project, not at the pipeline's own root")
+    second.allow_only("platforms")
+    second.part("platforms").allow_only("kubernetes")
     kubernetes = second.part("platforms").part("kubernetes")
-    kubernetes.only("deploymentSpec", "pipelineConfig")
+    kubernetes.allow_only("deploymentSpec", "pipelineConfig")
     workspace, deadline = kubernetes_platform.parse_pipeline_config(
         kubernetes.part("pipelineConfig")
     )
     asked = kubernetes.part("deploymentSpec").part("executors")
     kubernetes_platform.reject_unknown_executors(asked, set(known))
     components = {
-        name: _parse_component(name, part, known, asked, remarks)
+        name: _parse_component(name, part, known, asked, warnings)
         for name, part in document.parts("components")
     }
-    root = _parse_component("root", document.part("root"), known, asked, remarks)
+    root = _parse_component("root", document.part("root"), known, asked, warnings)
     if not isinstance(root.body, Dag):
-        raise document.refused("root", "has no tasks")
+        raise document.error("root", "has no tasks")
     root = kubernetes_platform.add_platform_inputs(root, components)
     components = {
         name: kubernetes_platform.add_platform_inputs(one, components)
@@ -95,40 +94,40 @@ def _parse_document(document: Part, second: Part) -> Pipeline:
     }
     for component in (root, *components.values()):
         _check(component, components)
-    name = document.part("pipelineInfo").text("name")
-    said = tuple(dict.fromkeys(remarks))
+    name = document.part("pipelineInfo").string("name")
+    said = tuple(dict.fromkeys(warnings))
     return Pipeline(name, root, components, said, workspace, deadline)
 
 
 def _parse_component(
-    name: str, part: Part, known: dict[str, Part], asked: Part, remarks: list[str]
+    name: str, part: Part, known: dict[str, Part], asked: Part, warnings: list[str]
 ) -> Component:
-    part.only(
+    part.allow_only(
         "inputDefinitions", "outputDefinitions", "executorLabel", "dag", "taskConfigPassthroughs"
     )
     if part.get("taskConfigPassthroughs"):
-        remarks.append(NO_POD_WARNING)
+        warnings.append(NO_POD_WARNING)
     outputs = _parse_slots(part.part("outputDefinitions"))
     slots = _parse_slots(part.part("inputDefinitions"))
     if "dag" in part:
         return Component(name, slots, outputs, _parse_dag(part.part("dag")))
-    label = part.text("executorLabel")
+    label = part.string("executorLabel")
     if label not in known:
-        raise part.refused("executorLabel", f"there is no executor {label}")
+        raise part.error("executorLabel", f"there is no executor {label}")
     container = known[label].part("container")
     return Component(
         name,
         slots,
         outputs,
         kubernetes_platform.parse_volume_claim(container)
-        or executors.parse_executor(known[label], outputs, remarks),
+        or executors.parse_executor(known[label], outputs, warnings),
         resources.parse_resources(container.part("resources")),
-        kubernetes_platform.parse_platform(asked.part(label), remarks),
+        kubernetes_platform.parse_platform(asked.part(label), warnings),
     )
 
 
 def _parse_slots(part: Part) -> Slots:
-    part.only("parameters", "artifacts")
+    part.allow_only("parameters", "artifacts")
     return Slots(
         {name: _parse_parameter(found) for name, found in part.parts("parameters")},
         {name: _parse_artifact(found) for name, found in part.parts("artifacts")},
@@ -136,24 +135,24 @@ def _parse_slots(part: Part) -> Slots:
 
 
 def _parse_parameter(part: Part) -> Parameter:
-    part.only("parameterType", "isOptional", "defaultValue", "description", "literals")
-    kind = part.text("parameterType")
+    part.allow_only("parameterType", "isOptional", "defaultValue", "description", "literals")
+    kind = part.string("parameterType")
     if kind not in TYPES:
-        raise part.refused("parameterType", f"{kind} is not supported")
+        raise part.error("parameterType", f"{kind} is not supported")
     try:
         literals = tuple(convert(one, kind) for one in part.get("literals") or ())
     except (TypeError, WrongType) as error:
-        raise part.refused("literals", str(error)) from error
+        raise part.error("literals", str(error)) from error
     try:
         default = convert(part.get("defaultValue"), kind, literals)
     except WrongType as error:
-        raise part.refused("defaultValue", str(error)) from error
+        raise part.error("defaultValue", str(error)) from error
     optional = bool(part.get("isOptional")) or default is not None
     return Parameter(kind, optional, default, literals)
 
 
 def _parse_artifact(part: Part) -> ArtifactSlot:
-    part.only("artifactType", "isArtifactList", "isOptional", "description")
+    part.allow_only("artifactType", "isArtifactList", "isOptional", "description")
     kind = part.part("artifactType")
     return ArtifactSlot(
         title=str(kind.get("schemaTitle") or kind.get("instanceSchema") or "system.Artifact"),
@@ -164,9 +163,9 @@ def _parse_artifact(part: Part) -> ArtifactSlot:
 
 
 def _parse_dag(part: Part) -> Dag:
-    part.only("tasks", "outputs")
+    part.allow_only("tasks", "outputs")
     outputs = part.part("outputs")
-    outputs.only("parameters", "artifacts")
+    outputs.allow_only("parameters", "artifacts")
     return Dag(
         {name: task_parser.parse_task(name, found) for name, found in part.parts("tasks")},
         {name: _parse_sources(found) for name, found in outputs.parts("parameters")},
@@ -175,7 +174,7 @@ def _parse_dag(part: Part) -> Dag:
 
 
 def _parse_sources(part: Part) -> tuple[FromTask, ...]:
-    part.only("valueFromParameter", "valueFromOneof")
+    part.allow_only("valueFromParameter", "valueFromOneof")
     if "valueFromParameter" in part:
         return (_parse_source(part.part("valueFromParameter"), "outputParameterKey"),)
     several = part.part("valueFromOneof")
@@ -183,23 +182,23 @@ def _parse_sources(part: Part) -> tuple[FromTask, ...]:
 
 
 def _parse_artifact_sources(part: Part) -> tuple[FromTask, ...]:
-    part.only("artifactSelectors")
+    part.allow_only("artifactSelectors")
     return _parse_selectors(part, "artifactSelectors", "outputArtifactKey")
 
 
 def _parse_selectors(part: Part, name: str, key: str) -> tuple[FromTask, ...]:
     found = part.get(name) or []
     if not isinstance(found, list) or not found:
-        raise part.refused(name, "names no source")
+        raise part.error(name, "names no source")
     return tuple(
-        _parse_source(Part(one, f"{part.place}.{name}[{number}]"), key)
+        _parse_source(Part(one, f"{part.location}.{name}[{number}]"), key)
         for number, one in enumerate(found)
     )
 
 
 def _parse_source(part: Part, key: str) -> FromTask:
-    part.only("producerSubtask", key)
-    return FromTask(part.text("producerSubtask"), part.text(key))
+    part.allow_only("producerSubtask", key)
+    return FromTask(part.string("producerSubtask"), part.string(key))
 
 
 def _check(component: Component, components: dict[str, Component]) -> None:

@@ -28,30 +28,30 @@ _STRATEGIES = ("TRIGGER_STRATEGY_UNSPECIFIED", "ALL_UPSTREAM_TASKS_SUCCEEDED", _
 
 
 def parse_task(name: str, part: Part) -> Task:
-    part.only(
+    part.allow_only(
         "taskInfo", "componentRef", "inputs", "dependentTasks", "cachingOptions", "triggerPolicy",
         "parameterIterator", "artifactIterator", "iteratorPolicy", "retryPolicy",
     )  # fmt: skip
     inside = part.part("inputs")
-    inside.only("parameters", "artifacts")
+    inside.allow_only("parameters", "artifacts")
     parameters = {key: parse_parameter(found) for key, found in inside.parts("parameters")}
     artifacts = {key: _parse_artifact(found) for key, found in inside.parts("artifacts")}
     sources = [one.source for one in (*parameters.values(), *artifacts.values())]
     named = {source.task for source in sources if isinstance(source, FromTask | FinalStatus)}
     caching = part.part("cachingOptions")
-    caching.only("enableCache", "cacheKey")
+    caching.allow_only("enableCache", "cacheKey")
     trigger = part.part("triggerPolicy")
-    trigger.only("condition", "strategy")
+    trigger.allow_only("condition", "strategy")
     if trigger.get("strategy") not in _STRATEGIES:
-        raise trigger.refused("strategy", f"{trigger.get('strategy')} is not known")
+        raise trigger.error("strategy", f"{trigger.get('strategy')} is not known")
     return Task(
         name=name,
-        component=part.part("componentRef").text("name"),
+        component=part.part("componentRef").string("name"),
         parameters=parameters,
         artifacts=artifacts,
-        after=frozenset(part.words("dependentTasks")) | named,
+        after=frozenset(part.strings("dependentTasks")) | named,
         condition=_parse_condition(trigger),
-        always=trigger.get("strategy") == _ALWAYS,
+        run_always=trigger.get("strategy") == _ALWAYS,
         loop=_parse_loop(part),
         retry=_parse_retry(part.part("retryPolicy")),
         reuse=bool(caching.get("enableCache")),
@@ -63,12 +63,12 @@ def parse_constant(part: Part, name: str) -> Any:
     """A constant of the document: its doubles that are integers are integers."""
     value = part.get(name)
     if (stranger := find_unknown(value)) is not None:
-        raise part.refused(name, f"the placeholder {stranger} is not supported")
+        raise part.error(name, f"the placeholder {stranger} is not supported")
     return normalize_numbers(value)
 
 
 def parse_parameter(part: Part) -> Input:
-    part.only(
+    part.allow_only(
         "runtimeValue", "componentInputParameter", "taskOutputParameter", "taskFinalStatus",
         "parameterExpressionSelector",
     )  # fmt: skip
@@ -76,29 +76,29 @@ def parse_parameter(part: Part) -> Input:
     if (selector := part.get("parameterExpressionSelector")) is not None:
         found = _MEMBER.fullmatch(str(selector))
         if found is None:
-            raise part.refused("parameterExpressionSelector", f"{selector} is not supported")
+            raise part.error("parameterExpressionSelector", f"{selector} is not supported")
         key = found[2]
     if "componentInputParameter" in part:
-        return Input(FromInput(part.text("componentInputParameter")), key)
+        return Input(FromInput(part.string("componentInputParameter")), key)
     if "taskOutputParameter" in part:
         source = part.part("taskOutputParameter")
-        source.only("producerTask", "outputParameterKey")
-        produced = FromTask(source.text("producerTask"), source.text("outputParameterKey"))
+        source.allow_only("producerTask", "outputParameterKey")
+        produced = FromTask(source.string("producerTask"), source.string("outputParameterKey"))
         return Input(produced, key)
     if "taskFinalStatus" in part:
-        return Input(FinalStatus(part.part("taskFinalStatus").text("producerTask")), key)
+        return Input(FinalStatus(part.part("taskFinalStatus").string("producerTask")), key)
     value = part.part("runtimeValue")
-    value.only("constant")
+    value.allow_only("constant")
     return Input(Constant(parse_constant(value, "constant")), key)
 
 
 def _parse_artifact(part: Part) -> Input:
-    part.only("componentInputArtifact", "taskOutputArtifact")
+    part.allow_only("componentInputArtifact", "taskOutputArtifact")
     if "componentInputArtifact" in part:
-        return Input(FromInput(part.text("componentInputArtifact")))
+        return Input(FromInput(part.string("componentInputArtifact")))
     source = part.part("taskOutputArtifact")
-    source.only("producerTask", "outputArtifactKey")
-    return Input(FromTask(source.text("producerTask"), source.text("outputArtifactKey")))
+    source.allow_only("producerTask", "outputArtifactKey")
+    return Input(FromTask(source.string("producerTask"), source.string("outputArtifactKey")))
 
 
 def _parse_condition(trigger: Part) -> Condition | None:
@@ -109,12 +109,12 @@ def _parse_condition(trigger: Part) -> Condition | None:
     try:
         return parse_condition(str(text))
     except InvalidCondition as error:
-        raise trigger.refused("condition", str(error)) from error
+        raise trigger.error("condition", str(error)) from error
 
 
 def _parse_loop(part: Part) -> Loop | None:
     policy = part.part("iteratorPolicy")
-    policy.only("parallelismLimit")
+    policy.allow_only("parallelismLimit")
     limit = int(policy.get("parallelismLimit") or 0)
     for name, key, artifacts in (
         ("parameterIterator", "inputParameter", False),
@@ -123,30 +123,30 @@ def _parse_loop(part: Part) -> Loop | None:
         if name not in part:
             continue
         iterator = part.part(name)
-        iterator.only("items", "itemInput")
+        iterator.allow_only("items", "itemInput")
         items = iterator.part("items")
-        items.only("raw", key)
-        item = iterator.text("itemInput")
+        items.allow_only("raw", key)
+        item = iterator.string("itemInput")
         if key in items:
-            return Loop(item, source=items.text(key), artifacts=artifacts, limit=limit)
+            return Loop(item, source=items.string(key), artifacts=artifacts, limit=limit)
         return Loop(item, items=_parse_items(items), limit=limit)
     return None
 
 
 def _parse_items(items: Part) -> tuple[Any, ...]:
     try:
-        found = json.loads(items.text("raw"))
+        found = json.loads(items.string("raw"))
     except ValueError as error:
-        raise items.refused("raw", "is no JSON") from error
+        raise items.error("raw", "is no JSON") from error
     if not isinstance(found, list):
-        raise items.refused("raw", "is no list")
+        raise items.error("raw", "is no list")
     if (stranger := find_unknown(found)) is not None:
-        raise items.refused("raw", f"the placeholder {stranger} is not supported")
+        raise items.error("raw", f"the placeholder {stranger} is not supported")
     return tuple(normalize_numbers(found))
 
 
 def _parse_retry(part: Part) -> Retry:
-    part.only("maxRetryCount", "backoffDuration", "backoffFactor", "backoffMaxDuration")
+    part.allow_only("maxRetryCount", "backoffDuration", "backoffFactor", "backoffMaxDuration")
     if not part:
         return Retry()
     return Retry(
@@ -163,5 +163,5 @@ def _parse_duration(part: Part, name: str, default: float) -> float:
         return default
     found = _SECONDS.fullmatch(str(text))
     if found is None:
-        raise part.refused(name, f"{text} is no time in seconds")
+        raise part.error(name, f"{text} is no time in seconds")
     return float(found[1])

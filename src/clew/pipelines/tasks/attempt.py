@@ -1,7 +1,7 @@
-"""One try of one task: what it is given, how it is run, and what it made.
+"""One attempt of a task: its files, and a lightweight component in a forked worker.
 
-The component's module, and what it is given, are files in the task's own directory: so they are
-inputs of a recorded execution, of any size, and the execution can be repeated by itself.
+The component's module and its inputs are files in the task's own directory. So they may have any
+size, are inputs of the recorded execution, and the execution can be repeated by itself.
 """
 
 from __future__ import annotations
@@ -33,29 +33,31 @@ from clew.run.session.worker_session import WorkerSession
 _OUTPUT_SECONDS = 5.0
 """How long to wait for the end of a failed task's output, which explains the failure."""
 
+STOPPED = "it was stopped before it started"
+
 OnEnd = Callable[["Attempt"], None]
 
 
 class Attempt(Protocol):
-    """One try of one task; all but `events` is called from one thread."""
+    """One attempt of one task. All methods but `events` are called from one thread."""
 
     node: Node
 
     @property
-    def place(self) -> Path:
-        """The directory of its own."""
+    def directory(self) -> Path:
+        """The task's own directory."""
 
-    def start(self, ended: OnEnd) -> None:
-        """Begin; `ended` is called when it is over, from any thread."""
+    def start(self, on_end: OnEnd) -> None:
+        """Start it; `on_end` is called when it ended, from any thread."""
 
     def stop(self, number: int) -> None:
-        """Send a signal to all that it started."""
+        """Send a signal to all its processes."""
 
-    def outcome(self) -> TaskResult:
-        """Once it is over."""
+    def result(self) -> TaskResult:
+        """Call after its end."""
 
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
-        """What is not told of it yet; from the thread that tells."""
+        """Its events that are not recorded yet; called from the recorder's thread."""
 
     @property
     def execution(self) -> str | None:
@@ -63,26 +65,26 @@ class Attempt(Protocol):
 
 
 class TaskFiles(Struct):
-    """The files that a task is given, and leaves, in a directory of its own."""
+    """The files of a task: its inputs, and the outputs it leaves."""
 
     node: Node
-    place: Path
-    """It does not exist yet."""
-    heard: Heard
-    """Told where its output is kept."""
+    directory: Path
+    """Not created yet."""
+    on_output: Heard
+    """Called with the file that captures its output."""
 
     @property
     def name(self) -> str:
-        """What a reader of the record calls it."""
-        return os.fspath(self.place).rpartition(f"/{RUNS}/")[2]
+        """The name of its execution."""
+        return os.fspath(self.directory).rpartition(f"/{RUNS}/")[2]
 
-    def lay_out(self) -> None:
-        self.place.mkdir(parents=True)
+    def write_inputs(self) -> None:
+        self.directory.mkdir(parents=True)
         body = self.node.component.body
         if isinstance(body, PythonFunction):
-            (self.place / "component.py").write_text(body.source)
-        words = json.dumps(self.executor_input, ensure_ascii=False)
-        (self.place / "executor_input.json").write_text(words)
+            (self.directory / "component.py").write_text(body.source)
+        text = json.dumps(self.executor_input, ensure_ascii=False)
+        (self.directory / "executor_input.json").write_text(text)
 
     @property
     def executor_input(self) -> dict[str, Any]:
@@ -90,162 +92,163 @@ class TaskFiles(Struct):
         return {
             "inputs": {
                 "parameterValues": inputs.parameters,
-                "artifacts": {n: {"artifacts": found} for n, found in inputs.artifacts.items()},
+                "artifacts": {n: {"artifacts": a} for n, a in inputs.artifacts.items()},
             },
             "outputs": {
                 "parameters": {
-                    name: {"outputFile": str(self.place / name)} for name in outputs.parameters
+                    name: {"outputFile": str(self.directory / name)} for name in outputs.parameters
                 },
                 "artifacts": {
-                    name: {"artifacts": [self._made(name)]} for name in outputs.artifacts
+                    name: {"artifacts": [self._output_artifact(name)]} for name in outputs.artifacts
                 },
-                "outputFile": str(self.place / "executor_output.json"),
+                "outputFile": str(self.directory / "executor_output.json"),
             },
         }
 
-    def _made(self, name: str) -> Artifact:
+    def _output_artifact(self, name: str) -> Artifact:
         kind = self.node.component.outputs.artifacts[name].type
-        return {"name": name, "uri": str(self.place / name), "type": kind, "metadata": {}}
+        return {"name": name, "uri": str(self.directory / name), "type": kind, "metadata": {}}
 
-    def outcome(self) -> TaskResult:
-        """What it left."""
-        file = self.place / "executor_output.json"
+    def read_result(self) -> TaskResult:
+        """Read the outputs that the task left."""
+        file = self.directory / "executor_output.json"
         try:
-            said = json.loads(file.read_text()) if file.exists() else {}
+            output = json.loads(file.read_text()) if file.exists() else {}
         except (OSError, ValueError) as error:
             return TaskResult(error=f"its {file.name} cannot be read: {error}")
         parameters = {}
         for name, slot in self.node.component.outputs.parameters.items():
             try:
-                if name in said.get("parameterValues", {}):
-                    parameters[name] = convert(said["parameterValues"][name], slot.type)
+                if name in output.get("parameterValues", {}):
+                    parameters[name] = convert(output["parameterValues"][name], slot.type)
                 else:
-                    parameters[name] = self._written(name, slot.type)
+                    parameters[name] = self._read_parameter(name, slot.type)
             except FileNotFoundError:
-                return TaskResult(error=f"it gave no value for its output {name}")
+                return TaskResult(error=f"it left no value for its output {name}")
             except (WrongType, OSError, UnicodeDecodeError) as error:
                 return TaskResult(error=f"its output {name}: {error}")
         artifacts: dict[str, list[Artifact]] = {}
         for name in self.node.component.outputs.artifacts:
-            told = said.get("artifacts", {}).get(name, {}).get("artifacts") or [{}]
-            artifacts[name] = [{**self._made(name), **one} for one in told]
+            left = output.get("artifacts", {}).get(name, {}).get("artifacts") or [{}]
+            artifacts[name] = [{**self._output_artifact(name), **artifact} for artifact in left]
         return TaskResult(outputs=Values(parameters, artifacts))
 
-    def _written(self, name: str, kind: str) -> Any:
-        """What a file of the output's own says."""
-        words = (self.place / name).read_text()
-        return parse_value(words if kind == "STRING" else words.strip(), kind)
+    def _read_parameter(self, name: str, kind: str) -> Any:
+        """Read an output parameter from its own file."""
+        text = (self.directory / name).read_text()
+        return parse_value(text if kind == "STRING" else text.strip(), kind)
 
-    def inputs(self) -> list[str]:
-        """Where the files of its inputs are."""
-        found = self.node.inputs.artifacts.values()
-        return [path for one in found for path in map(artifact_path, one) if path.startswith("/")]
+    def input_paths(self) -> list[str]:
+        """The local files of its input artifacts."""
+        lists = self.node.inputs.artifacts.values()
+        paths = (artifact_path(artifact) for artifacts in lists for artifact in artifacts)
+        return [path for path in paths if path.startswith("/")]
 
 
-def find_free_directory(place: Path) -> Path:
-    """`place`, or one like it: a pipeline within that is tried again comes by here twice."""
-    number, found = 1, place
-    while found.exists():
+def find_free_directory(wanted: Path) -> Path:
+    """`wanted`, or `wanted~2` and so on where a retried group has used it before."""
+    number, free = 1, wanted
+    while free.exists():
         number += 1
-        found = place.with_name(f"{place.name}~{number}")
-    return found
+        free = wanted.with_name(f"{wanted.name}~{number}")
+    return free
 
 
 class ForkedAttempt:
-    """A lightweight component, in a process that a worker forks."""
+    """A lightweight component in a process that a worker forks."""
 
     def __init__(
         self,
-        errand: TaskFiles,
+        files: TaskFiles,
         workers: WorkerPool,
         python: str,
         variables: Mapping[str, str],
-        building: VenvBuilder | None = None,
+        builder: VenvBuilder | None = None,
     ) -> None:
-        """`building`: of the environment that `python` is in."""
-        self.node = errand.node
-        self._errand = errand
+        """`builder`: builds the virtual environment of `python`."""
+        self.node = files.node
+        self._files = files
         self._workers = workers
         self._python = python
         self._variables = variables
-        self._building = building
+        self._builder = builder
         self._stopped = False
         self._session: WorkerSession | None = None
-        self._piece: ForkedTask | None = None
-        self._refused: str | None = None
+        self._task: ForkedTask | None = None
+        self._error: str | None = None
 
-    def start(self, ended: OnEnd) -> None:
-        building = self._building
-        if building is None or building.venv.built():
-            self._start(ended)
+    def start(self, on_end: OnEnd) -> None:
+        builder = self._builder
+        if builder is None or builder.venv.is_built():
+            self._start(on_end)
         else:
-            threading.Thread(target=self._build, args=(building, ended), daemon=True).start()
+            threading.Thread(target=self._build, args=(builder, on_end), daemon=True).start()
 
-    def _build(self, building: VenvBuilder, ended: OnEnd) -> None:
+    def _build(self, builder: VenvBuilder, on_end: OnEnd) -> None:
         try:
-            building.run()
+            builder.run()
         except (InstallFailed, OSError) as error:
-            self._refused = str(error)
-            ended(self)
+            self._error = str(error)
+            on_end(self)
         else:
-            self._start(ended)
+            self._start(on_end)
 
-    def _start(self, ended: OnEnd) -> None:
+    def _start(self, on_end: OnEnd) -> None:
         body = self.node.component.body
         assert isinstance(body, PythonFunction)
         try:
-            self._errand.lay_out()
-            words = (os.fspath(self._errand.place), body.function)
-            command = (*self._workers.command(self._python), *words)
-            message = "\0".join(words).encode()
+            self._files.write_inputs()
+            arguments = (os.fspath(self._files.directory), body.function)
+            command = (*self._workers.command(self._python), *arguments)
+            message = "\0".join(arguments).encode()
             with self._workers.lock:
                 if self._stopped:
-                    raise ValueError("it was stopped before it began")
-                self._session = self._workers.ready(self._python, self._variables)
-                self._piece = self._session.send(
+                    raise ValueError(STOPPED)
+                self._session = self._workers.acquire(self._python, self._variables)
+                self._task = self._session.send(
                     message,
                     command,
-                    lambda _: ended(self),
-                    heard=self._errand.heard,
-                    name=self._errand.name,
+                    lambda _: on_end(self),
+                    heard=self._files.on_output,
+                    name=self._files.name,
                 )
         except (ClewError, OSError, ValueError) as error:
-            self._refused = error.message if isinstance(error, ClewError) else f"{error}"
-            ended(self)
+            self._error = error.message if isinstance(error, ClewError) else f"{error}"
+            on_end(self)
 
     @property
-    def place(self) -> Path:
-        return self._errand.place
+    def directory(self) -> Path:
+        return self._files.directory
 
     def stop(self, number: int) -> None:
         self._stopped = True
-        if self._building is not None:
-            self._building.stop(number)
-        if self._piece is not None:
-            self._piece.stop(number)
+        if self._builder is not None:
+            self._builder.stop(number)
+        if self._task is not None:
+            self._task.stop(number)
 
-    def outcome(self) -> TaskResult:
-        if self._piece is None:
-            return TaskResult(error=self._refused)
-        if self._piece.lost:
+    def result(self) -> TaskResult:
+        if self._task is None:
+            return TaskResult(error=self._error)
+        if self._task.lost:
             return TaskResult(
-                error="its end was not seen: its worker was ended, or the disk is full"
+                error="its end is unknown: its worker was killed, or the disk is full"
             )
-        if status := self._piece.status:
-            return TaskResult(error=explain_failure(status, self._read_output(self._piece)))
-        return self._errand.outcome()
+        if status := self._task.status:
+            return TaskResult(error=explain_failure(status, self._read_output(self._task)))
+        return self._files.read_result()
 
     @staticmethod
-    def _read_output(piece: ForkedTask) -> str:
-        piece.output.finished.wait(_OUTPUT_SECONDS)
-        with piece.output.capture.path.open("rb") as file:
+    def _read_output(task: ForkedTask) -> str:
+        task.output.finished.wait(_OUTPUT_SECONDS)
+        with task.output.capture.path.open("rb") as file:
             return read_tail(file)
 
     @property
     def execution(self) -> str | None:
-        return self._piece.uid if self._piece and not self._piece.lost else None
+        return self._task.uid if self._task and not self._task.lost else None
 
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
-        if self._session is None or self._piece is None or self._piece.lost:
+        if self._session is None or self._task is None or self._task.lost:
             return None, []
-        return self._session, self._session.events(self._piece)
+        return self._session, self._session.events(self._task)

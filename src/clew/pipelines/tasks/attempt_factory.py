@@ -1,4 +1,4 @@
-"""How each task is run: what it finds in its environment, and which kind of attempt it gets."""
+"""Create the attempt of each task: forked worker, process or container, with its variables."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ ON_HOST_WARNING = "container components run as processes of this machine, not in
 
 
 def check_runnable(pipeline: Pipeline, *, on_host: bool) -> tuple[str, ...]:
-    """Refuse commands that could not be run; what is to be said of the others."""
-    found = [one.body for one in pipeline.components.values() if isinstance(one.body, Command)]
-    if not found:
+    """Refuse commands that cannot run here; returns warnings about the others."""
+    bodies = [one.body for one in pipeline.components.values() if isinstance(one.body, Command)]
+    if not bodies:
         return ()
     from clew.pipelines.tasks.containers.runtime import find_runtime
 
     hint = "clew pipeline run --on-host runs it as a process of this machine"
-    for body in found:
+    for body in bodies:
         if on_host and not body.command:
             raise InvalidPipeline(
-                f"{body.place}.command: only the image {body.image} knows what to run",
+                f"{body.location}.command: only the image {body.image} knows what to run",
                 hint="give the component a command",
             )
         if on_host or "{{$" in body.image:
             continue
-        here = find_runtime()
-        if here is None:
+        runtime = find_runtime()
+        if runtime is None:
             raise InvalidPipeline(
-                f"{body.place}.image: no container runtime answers here", hint=hint
+                f"{body.location}.image: no container runtime responds here", hint=hint
             )
-        if here.digest(body.image) is None:
+        if runtime.digest(body.image) is None:
             raise InvalidPipeline(
-                f"{body.place}.image: {body.image} is not on this machine", hint=hint
+                f"{body.location}.image: {body.image} is not on this machine", hint=hint
             )
     return (ON_HOST_WARNING,) if on_host else ()
 
 
 class AttemptFactory:
-    """Those of one run. `on_host`: no images are used; `say` is told what takes its time."""
+    """The attempts of one run. `on_host`: use no images; `say` is called for what takes long."""
 
     def __init__(
         self,
@@ -76,21 +76,21 @@ class AttemptFactory:
         self._path = inherited_env.caller_environment().get("PATH", os.defpath)
 
     def variables(self, node: Node) -> dict[str, str]:
-        """What a task finds beside the caller's own variables."""
+        """The variables that a task gets in addition to those of the caller."""
         body = node.component.body
         if isinstance(body, Command):
-            own = command.build_environment(body.environment, node, self._facts)
+            variables = command.build_environment(body.environment, node, self._facts)
             if self._on_host and shutil.which("python3") != self._python:
-                return {"PATH": f"{os.path.dirname(self._python)}:{self._path}", **own}
-            return own
+                return {"PATH": f"{os.path.dirname(self._python)}:{self._path}", **variables}
+            return variables
         assert isinstance(body, PythonFunction)
-        found = dict(SDK_VARIABLES)
+        variables = dict(SDK_VARIABLES)
         if body.installs:
-            found |= self._venvs.of(body.installs).variables(self._path)
-        return found | command.build_environment(body.environment, node, self._facts)
+            variables |= self._venvs.venv_for(body.installs).variables(self._path)
+        return variables | command.build_environment(body.environment, node, self._facts)
 
-    def image(self, node: Node) -> str | None:
-        """The digest of the image that a task runs in; None: in none."""
+    def image_digest(self, node: Node) -> str | None:
+        """The digest of the image that a task runs in, if any."""
         body = node.component.body
         if self._on_host or not isinstance(body, Command):
             return None
@@ -101,65 +101,68 @@ class AttemptFactory:
         return digest
 
     def prepare(self, node: Node, variables: Mapping[str, str]) -> None:
-        """Have ready what a task shares with others: its time is its own."""
+        """Start the worker first, so that its start-up does not count as the task's time."""
         body = node.component.body
         if isinstance(body, PythonFunction) and not body.installs:
             self._workers.prepare(self._python, variables)
 
-    def attempt(
-        self, errand: TaskFiles, variables: Mapping[str, str], places: MountPoints = frozenset()
+    def create(
+        self, files: TaskFiles, variables: Mapping[str, str], mounts: MountPoints = frozenset()
     ) -> Attempt:
-        """`places`: paths where the task finds volumes, and the directories that those are."""
-        body = errand.node.component.body
+        body = files.node.component.body
         if isinstance(body, Command):
-            return self._command(errand, body, variables, places)
+            return self._create_process(files, body, variables, mounts)
         assert isinstance(body, PythonFunction)
         if not body.installs:
-            return ForkedAttempt(errand, self._workers, self._python, variables)
-        venv = self._venvs.of(body.installs)
-        building = self._venvs.building(venv)
-        return ForkedAttempt(errand, self._workers, venv.python, variables, building)
+            return ForkedAttempt(files, self._workers, self._python, variables)
+        venv = self._venvs.venv_for(body.installs)
+        builder = self._venvs.builder_for(venv)
+        return ForkedAttempt(files, self._workers, venv.python, variables, builder)
 
-    def _command(
-        self, errand: TaskFiles, body: Command, variables: Mapping[str, str], places: MountPoints
+    def _create_process(
+        self, files: TaskFiles, body: Command, variables: Mapping[str, str], mounts: MountPoints
     ) -> Attempt:
         from clew.pipelines.tasks.containers.runtime import find_runtime
         from clew.pipelines.tasks.process_attempt import Container, ProcessAttempt
 
-        def words(errand: TaskFiles) -> list[str]:
-            return self._filled(errand, body.command)
+        def build_command(files: TaskFiles) -> list[str]:
+            return self._fill(files, body.command)
 
-        def arguments(errand: TaskFiles) -> list[str]:
-            return self._filled(errand, body.arguments)
+        def build_arguments(files: TaskFiles) -> list[str]:
+            return self._fill(files, body.arguments)
+
+        def build_both(files: TaskFiles) -> list[str]:
+            return self._fill(files, (*body.command, *body.arguments))
 
         if self._on_host:
-            whole = lambda errand: [*words(errand), *arguments(errand)]  # noqa: E731
-            return ProcessAttempt(errand, self._directory, self._settings, variables, whole)
-        here = find_runtime()
-        assert here is not None
+            return ProcessAttempt(files, self._directory, self._settings, variables, build_both)
+        runtime = find_runtime()
+        assert runtime is not None
         name = f"clew-{os.urandom(6).hex()}"
         container = Container(
-            here,
-            command.resolve_image(body, errand.node, self._facts),
-            arguments,
+            runtime,
+            command.resolve_image(body, files.node, self._facts),
+            build_arguments,
             sorted(name for name in variables if not name.startswith(MASK_PREFIX)),
-            sorted((directory, path) for path, directory in {*places, *self._shared()}),
+            sorted((directory, path) for path, directory in {*mounts, *self._workspace()}),
             name,
             self._directory.cache / "containers" / name,
         )
-        return ProcessAttempt(errand, self._directory, self._settings, variables, words, container)
+        return ProcessAttempt(
+            files, self._directory, self._settings, variables, build_command, container
+        )
 
-    def _shared(self) -> MountPoints:
+    def _workspace(self) -> MountPoints:
         """The directory that all tasks of the run share, if there is one."""
-        found = self._facts.get("workspace_path", "")
-        return frozenset([(found, found)]) if os.path.isdir(found) else frozenset()
+        path = self._facts.get("workspace_path", "")
+        return frozenset([(path, path)]) if os.path.isdir(path) else frozenset()
 
-    def _filled(self, errand: TaskFiles, templates: tuple[str, ...]) -> list[str]:
-        return command.build_command(templates, errand.node, errand.executor_input, self._facts)
+    def _fill(self, files: TaskFiles, templates: tuple[str, ...]) -> list[str]:
+        return command.build_command(templates, files.node, files.executor_input, self._facts)
 
     @staticmethod
     def _runtime_digest(image: str) -> str | None:
         from clew.pipelines.tasks.containers.runtime import find_runtime
 
-        here = find_runtime()
-        return here.digest(image) if here else None
+        runtime = find_runtime()
+        return runtime.digest(image) if runtime else None

@@ -1,4 +1,4 @@
-"""Tasks for which nothing runs: a volume is made or deleted, an import is copied."""
+"""Tasks without a process: create or delete a volume, copy an imported artifact."""
 
 from __future__ import annotations
 
@@ -22,74 +22,76 @@ def is_builtin(node: Node) -> bool:
 
 
 class BuiltinAttempt:
-    """One of them, in a thread: what is copied may be large."""
+    """One of them, in a thread, since copying may take long."""
 
     execution = None
 
-    def __init__(self, node: Node, place: Path, volumes: Volumes, facts: Mapping[str, str]) -> None:
+    def __init__(
+        self, node: Node, directory: Path, volumes: Volumes, facts: Mapping[str, str]
+    ) -> None:
         self.node = node
-        self._place = place
+        self._directory = directory
         self._volumes = volumes
         self._facts = facts
-        self._outcome: TaskResult | None = None
-        self._told = threading.Lock()
+        self._result: TaskResult | None = None
+        self._lock = threading.Lock()
 
     @property
-    def place(self) -> Path:
-        return self._place
+    def directory(self) -> Path:
+        return self._directory
 
-    def start(self, ended: OnEnd) -> None:
-        self._ended = ended
+    def start(self, on_end: OnEnd) -> None:
+        self._on_end = on_end
         threading.Thread(target=self._work, daemon=True).start()
 
     def _work(self) -> None:
         try:
-            self._end(TaskResult(outputs=self._do()))
+            self._end(TaskResult(outputs=self._perform()))
         except (VolumeError, BadInput, OSError) as error:
             self._end(TaskResult(error=str(error)))
 
-    def _end(self, outcome: TaskResult) -> None:
-        with self._told:
-            if self._outcome is None:
-                self._outcome = outcome
-                self._ended(self)
+    def _end(self, result: TaskResult) -> None:
+        with self._lock:
+            if self._result is None:
+                self._result = result
+                self._on_end(self)
 
     def stop(self, number: int) -> None:
-        """Whatever the thread still does, nobody waits for it."""
+        """End at once; the thread may still copy, but its result is ignored."""
         self._end(TaskResult(error="it was stopped"))
 
-    def outcome(self) -> TaskResult:
-        assert self._outcome is not None
-        return self._outcome
+    def result(self) -> TaskResult:
+        assert self._result is not None
+        return self._result
 
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
         return None, []
 
-    def _do(self) -> Values:
+    def _perform(self) -> Values:
         body = self.node.component.body
         if isinstance(body, Importer):
-            return self._copied()
+            return self._copy_import()
         assert isinstance(body, VolumeClaim)
-        given = self.node.inputs.parameters
+        parameters = self.node.inputs.parameters
         if body.delete:
-            self._volumes.delete(str(given["pvc_name"]))
+            self._volumes.delete(str(parameters["pvc_name"]))
             return Values()
-        if given.get("data_source"):
-            raise VolumeError("a volume is not made from another one here")
-        name = str(given.get("pvc_name") or "")
+        if parameters.get("data_source"):
+            raise VolumeError("creating a volume from another one is not supported here")
+        name = str(parameters.get("pvc_name") or "")
         if not name:
-            suffix = str(given.get("pvc_name_suffix") or "")
+            suffix = str(parameters.get("pvc_name_suffix") or "")
             name = f"{self._facts['pipeline_job_name']}-{suffix.lstrip('-')}"
         self._volumes.create(name)
         return Values({"name": name})
 
-    def _copied(self) -> Values:
-        """What is imported, in the directory that the tasks share: there they may change it."""
-        found = import_artifact(self.node, self.node.named_inputs, self._facts)
-        (artifact,) = found.artifacts["artifact"]
+    def _copy_import(self) -> Values:
+        """Copy the artifact to the workspace, where tasks may change it."""
+        imported = import_artifact(self.node, self.node.named_inputs, self._facts)
+        (artifact,) = imported.artifacts["artifact"]
         source = Path(str(artifact["uri"]).removeprefix("file://"))
         if not source.is_absolute():
-            raise BadInput(f"{artifact['uri']} is not on this machine: a task can fetch it")
+            raise BadInput(f"{artifact['uri']} is not on this machine; let a task fetch it")
         target = Path(self._facts["workspace_path"]) / ".artifacts" / self.node.path / source.name
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)

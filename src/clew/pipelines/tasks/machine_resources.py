@@ -1,4 +1,4 @@
-"""How much room this machine has for tasks."""
+"""Measure the capacity of this machine: cores, memory within cgroup limits, GPUs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from clew.pipelines.engine.resources import Capacity
 from clew.witness.accelerators import accelerators
 
 _UNLIMITED = 2**60
-"""What a control group without a limit says is more than this."""
+"""A cgroup v1 without a limit reports more than this."""
 
 
 def measure_capacity(jobs: int | None, root: Path = Path("/"), *, gpus: bool = True) -> Capacity:
-    """`jobs`: so many tasks at once, though there be fewer cores; `gpus`: they are asked for."""
+    """`jobs`: the user's limit, which may exceed the number of cores; `gpus`: look for GPUs."""
     cores = len(os.sched_getaffinity(0))
     return Capacity(
         cores=max(cores, jobs or 0),
         memory=min([_total_memory(root), *_cgroup_limits(root)]),
         gpus=len(accelerators(root, {}).get("gpu", ())) if gpus else 0,
-        tasks=jobs,
+        max_tasks=jobs,
     )
 
 
 def _total_memory(root: Path) -> float:
-    found = re.search(r"^MemTotal:\s+(\d+) kB", (root / "proc/meminfo").read_text(), re.M)
-    return float(found[1]) * 1024 if found else float(_UNLIMITED)
+    match = re.search(r"^MemTotal:\s+(\d+) kB", (root / "proc/meminfo").read_text(), re.M)
+    return float(match[1]) * 1024 if match else float(_UNLIMITED)
 
 
 def _cgroup_limits(root: Path) -> Iterator[float]:
-    """What the control groups that this process is in let it have."""
+    """The memory limits of the cgroups that this process is in."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -42,11 +42,11 @@ def _cgroup_limits(root: Path) -> Iterator[float]:
             continue
         top = root / "sys/fs/cgroup" / controllers
         name = "memory.limit_in_bytes" if controllers else "memory.max"
-        own = PurePosixPath(path.lstrip("/"))
-        for group in (own, *own.parents):
+        cgroup = PurePosixPath(path.lstrip("/"))
+        for group in (cgroup, *cgroup.parents):
             try:
-                said = (top / group / name).read_text().strip()
+                limit = (top / group / name).read_text().strip()
             except OSError:
                 continue
-            if said.isdigit() and int(said) < _UNLIMITED:
-                yield float(said)
+            if limit.isdigit() and int(limit) < _UNLIMITED:
+                yield float(limit)

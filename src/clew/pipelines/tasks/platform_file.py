@@ -93,7 +93,7 @@ def check_mapping(mapped: PlatformMapping, components: Iterable[Component], volu
     makes = any(isinstance(one.body, VolumeClaim) and not one.body.delete for one in components)
     for component in components:
         platform = component.platform
-        asked: list[EnvVar | Mount] = [*platform.settings, *platform.mounts]
+        asked: list[EnvVar | Mount] = [*platform.env_vars, *platform.mounts]
         for one in asked:
             if one.kind not in _KIND_NAMES or "{{$" in one.name:
                 continue
@@ -103,7 +103,7 @@ def check_mapping(mapped: PlatformMapping, components: Iterable[Component], volu
             else:
                 why = find_missing(mapped, one, one.name)
             if why is not None:
-                raise InvalidPipeline(f"{one.place}: {why}", hint=_build_hint(mapped, one))
+                raise InvalidPipeline(f"{one.location}: {why}", hint=_build_hint(mapped, one))
 
 
 _KIND_NAMES = {"secret": "secret", "configmap": "configuration map", "pvc": "volume"}

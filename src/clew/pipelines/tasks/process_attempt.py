@@ -1,4 +1,4 @@
-"""A task as a process of its own: a command of this machine, or a container's client."""
+"""A task as its own recorded process: a command on this machine, or a container's client."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.runner.live_logs import Heard
-from clew.pipelines.tasks.attempt import OnEnd, TaskFiles
+from clew.pipelines.tasks.attempt import STOPPED, OnEnd, TaskFiles
 from clew.pipelines.tasks.containers.runtime import ContainerRuntime
 from clew.pipelines.tasks.failure_message import explain_failure, read_tail
 from clew.pipelines.tasks.worker_pool import create_host
 from clew.project_directory import ProjectDirectory
+from clew.prov.event_numbers import UNSEEN_CONTAINER
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
@@ -38,14 +39,14 @@ from clew.settings import Settings
 
 WRAPPER = Path(__file__).with_name("containers") / "wrapper.py"
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
-_TOO_LONG = "its words are longer than a program may be given: hand over a file instead"
+_TOO_LONG = "its arguments are too long for a command line: pass a file instead"
 
 CommandBuilder = Callable[[TaskFiles], Sequence[str]]
-"""What a task is called with, once its directory is there."""
+"""Builds a command line; called when the task's directory exists."""
 
 
 class _TaskHost(LocalHost):
-    """The host, with nothing to read, and the output only kept."""
+    """The host with an empty stdin; the output is captured and not shown."""
 
     def __init__(self, settings: Settings, variables: Mapping[str, str], heard: Heard) -> None:
         super().__init__(settings)
@@ -80,138 +81,140 @@ class _TaskHost(LocalHost):
         return self._tracer
 
     def stop(self, number: int) -> None:
-        """Send a signal to all that was started."""
+        """Send a signal to all traced processes."""
         for pid in _list_traced(self._tracer) if self._tracer else ():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
 
 class ProcessAttempt:
-    """A task whose command is recorded as any other."""
+    """A task whose command is recorded like any other execution."""
 
     def __init__(
         self,
-        errand: TaskFiles,
+        files: TaskFiles,
         directory: ProjectDirectory,
         settings: Settings,
         variables: Mapping[str, str],
-        words: CommandBuilder,
+        build_command: CommandBuilder,
         container: Container | None = None,
     ) -> None:
-        self.node = errand.node
-        self._errand = errand
+        self.node = files.node
+        self._files = files
         self._directory = directory
         self._settings = settings
         self._variables = variables
-        self._words = words
+        self._build_command = build_command
         self._container = container
-        self._stage: _TaskHost | None = None
+        self._host: _TaskHost | None = None
         self._stopped = False
-        self._outcome = TaskResult(error="it never began")
+        self._result = TaskResult(error="it never started")
         self.execution: str | None = None
 
     @property
-    def place(self) -> Path:
-        return self._errand.place
+    def directory(self) -> Path:
+        return self._files.directory
 
-    def start(self, ended: OnEnd) -> None:
-        threading.Thread(target=self._run, args=(ended,), daemon=True).start()
+    def start(self, on_end: OnEnd) -> None:
+        threading.Thread(target=self._run, args=(on_end,), daemon=True).start()
 
     def stop(self, number: int) -> None:
         self._stopped = True
-        if self._stage is not None:
-            self._stage.stop(number)
+        if self._host is not None:
+            self._host.stop(number)
         if self._container is not None and number == signal.SIGKILL:
             self._container.remove()
 
-    def outcome(self) -> TaskResult:
-        return self._outcome
+    def result(self) -> TaskResult:
+        return self._result
 
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
         if self._container is None or self.execution is None:
             return None, []
-        why = f"what was done in the image {self._container.image} was not seen"
-        return None, [execution_events.build_gap(self.execution, 9, "container", why)]
+        why = f"processes inside the image {self._container.image} are not recorded"
+        return None, [
+            execution_events.build_gap(self.execution, UNSEEN_CONTAINER, "container", why)
+        ]
 
-    def _run(self, ended: OnEnd) -> None:
+    def _run(self, on_end: OnEnd) -> None:
         try:
-            self._outcome = self._recorded()
+            self._result = self._record()
         except ClewError as error:
-            self._outcome = TaskResult(error=error.message)
+            self._result = TaskResult(error=error.message)
         except (OSError, BadInput) as error:
             long = isinstance(error, OSError) and error.errno == errno.E2BIG
-            self._outcome = TaskResult(error=_TOO_LONG if long else str(error))
+            self._result = TaskResult(error=_TOO_LONG if long else str(error))
         finally:
-            ended(self)
+            on_end(self)
 
-    def _recorded(self) -> TaskResult:
-        self._errand.lay_out()
-        command = list(self._words(self._errand))
+    def _record(self) -> TaskResult:
+        self._files.write_inputs()
+        command = list(self._build_command(self._files))
         if self._container is not None:
-            command = self._container.lay_out(self._errand, command)
-        self._stage = _TaskHost(self._settings, self._variables, self._errand.heard)
+            command = self._container.build_command(self._files, command)
+        self._host = _TaskHost(self._settings, self._variables, self._files.on_output)
         if self._stopped:
-            return TaskResult(error="it was stopped before it began")
+            return TaskResult(error=STOPPED)
         try:
             ran = Recording(
-                self._directory, self._settings, command, host=self._stage, label=self._errand.name
+                self._directory, self._settings, command, host=self._host, label=self._files.name
             ).run()
         finally:
-            output = self._stage.take_output()
+            output = self._host.take_output()
             if self._container is not None:
                 self._container.clear()
         self.execution = ran.execution["uid"]
         if ran.status:
             return TaskResult(error=explain_failure(ran.status, output))
-        return self._errand.outcome()
+        return self._files.read_result()
 
 
 class Container(Struct):
-    """Where a command is run that is not the machine's own."""
+    """The container that a command runs in."""
 
     runtime: ContainerRuntime
     image: str
     arguments: CommandBuilder
-    """What comes after the command, or alone where the image brings one."""
+    """Builds the arguments that follow the command, or the image's own entry point."""
     variables: Sequence[str]
     volumes: Sequence[tuple[str, str]]
-    """Directories, and where they are seen."""
+    """Pairs of a directory and its path in the container."""
     name: str
-    made: Path
-    """Where it leaves what it makes, unseen."""
+    outputs: Path
+    """Where the container writes; the tracer does not see that, so the wrapper copies it."""
 
-    def lay_out(self, errand: TaskFiles, command: Sequence[str]) -> list[str]:
-        """What is to be recorded."""
-        made = self.made
-        made.mkdir(parents=True)
-        made.chmod(0o777)  # an image may have a user of its own
-        inputs = [path for path in errand.inputs() if os.path.exists(path)]
-        words = self.runtime.command(
+    def build_command(self, files: TaskFiles, command: Sequence[str]) -> list[str]:
+        """The command to record: the wrapper around the runtime's client."""
+        outputs = self.outputs
+        outputs.mkdir(parents=True)
+        outputs.chmod(0o777)  # the image may run as any user
+        inputs = [path for path in files.input_paths() if os.path.exists(path)]
+        client = self.runtime.command(
             self.image,
             name=self.name,
             command=command,
-            arguments=self.arguments(errand),
+            arguments=self.arguments(files),
             variables=self.variables,
             mounts=[
-                (os.fspath(made), os.fspath(errand.place), True),
+                (os.fspath(outputs), os.fspath(files.directory), True),
                 *((path, path, False) for path in inputs),
                 *((directory, path, True) for directory, path in self.volumes),
             ],
         )
-        plan = {"command": words, "inputs": inputs, "made": os.fspath(made)}
-        (errand.place / "container.json").write_text(json.dumps(plan, ensure_ascii=False))
-        return [sys.executable, "-I", "-S", os.fspath(WRAPPER), os.fspath(errand.place)]
+        plan = {"command": client, "inputs": inputs, "outputs": os.fspath(outputs)}
+        (files.directory / "container.json").write_text(json.dumps(plan, ensure_ascii=False))
+        return [sys.executable, "-I", "-S", os.fspath(WRAPPER), os.fspath(files.directory)]
 
     def remove(self) -> None:
         self.runtime.remove(self.name)
 
     def clear(self) -> None:
-        """It has ended."""
-        shutil.rmtree(self.made, ignore_errors=True)
+        """Remove the outputs, which are copied."""
+        shutil.rmtree(self.outputs, ignore_errors=True)
 
 
 def _list_traced(tracer: int) -> list[int]:
-    """All processes that the tracer follows: also those whose parents are gone."""
+    """All processes of a tracer, also those whose parents have ended."""
     mark = f"\nTracerPid:\t{tracer}\n"
     found = []
     for entry in Path("/proc").iterdir():

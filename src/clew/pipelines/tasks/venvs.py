@@ -1,9 +1,9 @@
-"""Virtual environments with the packages that components want installed.
+"""Virtual environments with the packages that components request.
 
 There is one for each distinct set: the packages, the options that pip is given, and the Python.
-It is built once for this user, sees all that the Python itself has, and serves every task of
-every run. Who builds it holds a lock, and so does the pip that he started: so two builders do
-not meet, and what a killed one left is built anew.
+It is built once for this user, also sees the packages of the Python itself, and serves every task
+of every run. A builder and its pip hold a lock, so that two builders do not interfere; what a
+killed builder left is built again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from msgspec import Struct
 Installs = tuple[tuple[str, ...], ...]
 
 _MARKER = "clew-built.json"
-"""Written last: what lacks it is not finished."""
+"""Written last: an environment without it is incomplete."""
 _DESCRIBE = """
 import json, site, sys
 places = site.getsitepackages()
@@ -37,24 +37,24 @@ _PTH = "import site; any(map(site.addsitedir, {places!r}))\n"
 
 
 class InstallFailed(Exception):
-    """What a component wants installed cannot be."""
+    """The packages of a component cannot be installed."""
 
 
 class Venv(Struct, frozen=True):
     directory: Path
-    about: tuple[str, ...]
-    """The Python it is made of: its version, its place, and where its packages are."""
+    python_info: tuple[str, ...]
+    """The base Python: its version, its prefix, and its package directories."""
     installs: Installs
 
     @property
     def python(self) -> str:
         return os.fspath(self.directory / "bin" / "python")
 
-    def built(self) -> bool:
+    def is_built(self) -> bool:
         return (self.directory / _MARKER).exists()
 
     def variables(self, path: str) -> dict[str, str]:
-        """What activating it sets."""
+        """The variables that activating it sets."""
         return {
             "VIRTUAL_ENV": os.fspath(self.directory),
             "PATH": f"{self.directory / 'bin'}:{path}",
@@ -62,30 +62,32 @@ class Venv(Struct, frozen=True):
 
 
 class Venvs:
-    """Those of one Python."""
+    """The environments of one Python."""
 
     def __init__(self, cache: Path, python: str, say: Callable[[str], None]) -> None:
         self._home = cache / "venvs"
         self._python = python
         self._say = say
-        self._about: tuple[str, ...] | None = None
+        self._python_info: tuple[str, ...] | None = None
 
-    def of(self, installs: Installs) -> Venv:
-        if self._about is None:
-            said = subprocess.run(
+    def venv_for(self, installs: Installs) -> Venv:
+        if self._python_info is None:
+            output = subprocess.run(
                 [self._python, "-c", _DESCRIBE], check=True, capture_output=True, text=True
             )
-            version, prefix, places = json.loads(said.stdout)
-            self._about = (version, prefix, *places)
-        told = json.dumps([self._about, installs])
-        return Venv(self._home / blake3(told.encode()).hexdigest(length=12), self._about, installs)
+            version, prefix, places = json.loads(output.stdout)
+            self._python_info = (version, prefix, *places)
+        key = json.dumps([self._python_info, installs])
+        return Venv(
+            self._home / blake3(key.encode()).hexdigest(length=12), self._python_info, installs
+        )
 
-    def building(self, venv: Venv) -> VenvBuilder:
+    def builder_for(self, venv: Venv) -> VenvBuilder:
         return VenvBuilder(venv, self._python, self._say)
 
 
 class VenvBuilder:
-    """One that is wanted; `run` and `stop` may be called from different threads."""
+    """Builds one environment. `run` and `stop` may be called from different threads."""
 
     def __init__(self, venv: Venv, python: str, say: Callable[[str], None]) -> None:
         self.venv = venv
@@ -96,28 +98,28 @@ class VenvBuilder:
         self._lock = threading.Lock()  # of the process
 
     def run(self) -> None:
-        """Until it is there, whoever builds it; NotInstalled if it cannot be."""
+        """Build the environment, or wait until another process has built it."""
         venv = self.venv
         venv.directory.parent.mkdir(parents=True, exist_ok=True)
         with self._held(venv.directory.with_suffix(".lock")) as lock:
-            if venv.built():
+            if venv.is_built():
                 return
             shutil.rmtree(venv.directory, ignore_errors=True)
             self._say(f"installing {_describe(venv.installs)} in {venv.directory}")
             self._call([self._python, "-m", "venv", "--without-pip", venv.directory], lock)
             [packages] = (venv.directory / "lib").glob("python*/site-packages")
-            (packages / "clew.pth").write_text(_PTH.format(places=list(venv.about[2:])))
+            (packages / "clew.pth").write_text(_PTH.format(places=list(venv.python_info[2:])))
             if self._call([venv.python, "-c", "import pip"], lock, must=False):
                 self._call([venv.python, "-m", "ensurepip"], lock)
             for words in venv.installs:
                 pip = [venv.python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
                 self._call([*pip, "install", *words], lock)
             draft = venv.directory / f"{_MARKER}.part"
-            draft.write_text(json.dumps({"python": venv.about, "installs": venv.installs}))
+            draft.write_text(json.dumps({"python": venv.python_info, "installs": venv.installs}))
             draft.rename(venv.directory / _MARKER)
 
     def stop(self, number: int) -> None:
-        """Build, or wait, no more."""
+        """Stop building or waiting."""
         self._stopped = True
         with self._lock:
             if self._process is not None:
@@ -152,18 +154,18 @@ class VenvBuilder:
                 process_group=0,
             )
             self._process = process
-        said, _ = process.communicate()
+        output, _ = process.communicate()
         with self._lock:
             self._process = None
         if process.returncode and must:
-            raise InstallFailed(f"its packages cannot be installed: {_last_line(said)}")
+            raise InstallFailed(f"its packages cannot be installed: {_last_line(output)}")
         return process.returncode
 
 
-def _last_line(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines()]
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("hint:", "note:", "[notice]"))]
-    return lines[-1][:300] if lines else "pip ended without a word"
+    return lines[-1][:300] if lines else "pip printed nothing"
 
 
 def _describe(installs: Installs) -> str:

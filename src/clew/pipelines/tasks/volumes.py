@@ -1,11 +1,11 @@
-"""Volumes and variables of a run's tasks, as the pipeline names them and as they are here.
+"""The volumes of a run, and the variables that tasks get from secrets and Pod fields.
 
-A process of this machine has no mounts of its own, so a volume is a link at its path, made when a
-task begins and taken away when the last that needs it has ended. It is made only where nothing
-is, and only where the user may make it. Two tasks that want different volumes at one path run
-one after the other (`Need.places`).
+A process of this machine has no mounts of its own, so a volume is a symbolic link at its mount
+path. The link is created when a task starts, and removed when the last task that needs it has
+ended. It is created only where nothing exists and the user may write. Two tasks that need different
+volumes at one path run one after the other (`ResourceRequest.mount_points`).
 
-Secrets lie in memory, in a directory whose content no execution stores, and go with the run.
+Secrets are kept in memory (`/dev/shm`), excluded from every record, and removed with the run.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ from clew.run import execution_locks
 from clew.settings import Settings
 
 VOLUMES_DIRECTORY = "pipeline-volumes"
-"""Beside `.clew/`: what pipelines made as claims, until one deletes it."""
+"""Beside `.clew/`: the volumes that pipelines created, until a pipeline deletes them."""
 _SHM = Path("/dev/shm")  # noqa: S108 -- the directory in it is its owner's alone
 _SECRETS_PREFIX = "clew-secrets-"
 MASK_PREFIX = "CLEW_SECRET_"
-"""Begins variables that only serve to mask, in what a task prints, the secrets it has as files."""
+"""Prefix of variables that hold the content of mounted secrets, only to mask it in the output."""
 
 MountPoints = frozenset[tuple[str, str]]
+"""Pairs of a mount path and the directory it leads to."""
 
 
 class VolumeError(Exception):
-    """A volume cannot be had at its path."""
+    """A volume cannot be created, deleted or mounted."""
 
 
 class TaskEnvironment(Struct, frozen=True):
-    """What one task finds, beside what every task does."""
+    """The variables and volumes that one task gets from its platform settings."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
-    places: MountPoints = frozenset()
-    """Paths, and the directories that they are to lead to."""
+    mount_points: MountPoints = frozenset()
     shared: bool = False
-    """It is given what others change: what it leaves there is missing where it is reused."""
+    """It uses a directory that other tasks change, so it cannot be reused."""
 
 
 def hide_secrets(
     directory: ProjectDirectory, settings: Settings, components: Iterable[Component]
 ) -> tuple[ProjectDirectory, Settings]:
-    """The same, with what keeps secrets out of the record: names to mask, files not to store."""
+    """The same, with the secrets' variables to mask and their files not to store."""
     names = {
         one.variable
         for component in components
-        for one in component.platform.settings
+        for one in component.platform.env_vars
         if one.kind == "secret"
     }
     hidden = f"{_secrets_root()}/{_SECRETS_PREFIX}*"
@@ -76,8 +76,8 @@ def hide_secrets(
 def check_volumes(
     mapped: PlatformMapping, components: Iterable[Component], root: Path, *, on_host: bool = False
 ) -> None:
-    """Refuse, before anything runs, what is not here and paths that cannot be made. `on_host`: no
-    task runs in an image, where any path can be mounted."""
+    """Refuse, before anything runs, what is missing here and mount paths that cannot be created.
+    `on_host`: no task runs in an image, where any path can be mounted."""
     components = list(components)
     platform_file.check_mapping(mapped, components, root / VOLUMES_DIRECTORY)
     for component in components:
@@ -85,18 +85,18 @@ def check_volumes(
             continue
         for one in component.platform.mounts:
             if one.optional and mapped.keys(one.kind, one.name) is None:
-                continue  # perhaps nothing is there to be mounted
+                continue
             claim = mapped.claims.get(one.name) if one.kind == "pvc" else None
-            target = claim / one.below if claim else None
+            target = claim / one.sub_path if claim else None
             if (why := _find_obstacle(Path(one.path), target)) is not None:
-                hint = f"let it lead to the volume: ln -s {target or 'DIR'} {one.path}"
+                hint = f"link it to the volume: ln -s {target} {one.path}"
                 if target is None:
-                    hint = "mount it at a path that you may make, as /tmp/NAME"
-                raise InvalidPipeline(f"{one.place}.mountPath: {why}", hint=hint)
+                    hint = "mount it at a path that you may create, such as /tmp/NAME"
+                raise InvalidPipeline(f"{one.location}.mountPath: {why}", hint=hint)
 
 
 class Volumes:
-    """Those of one run."""
+    """The volumes of one run."""
 
     def __init__(
         self, mapped: PlatformMapping, directory: ProjectDirectory, place: Path, uid: str
@@ -106,56 +106,59 @@ class Volumes:
         self._place = place / "volumes"
         own = f"{_SECRETS_PREFIX}{directory.uid}-"
         self._secrets = _secrets_root() / f"{own}{uid}"
-        for left in _secrets_root().glob(f"{own}*"):  # by a run that was killed
+        for left in _secrets_root().glob(f"{own}*"):  # left by a killed run
             if not execution_locks.is_alive(directory, left.name.removeprefix(own)):
                 shutil.rmtree(left, ignore_errors=True)
         self._open: Counter[tuple[str, str]] = Counter()
         self._made: dict[str, list[Path]] = {}
 
-    def given(self, node: Node, attempt: int, facts: Mapping[str, str]) -> TaskEnvironment:
-        """What this task finds; nothing is made for it yet."""
+    def environment_for(
+        self, node: Node, attempt: int, facts: Mapping[str, str]
+    ) -> TaskEnvironment:
+        """Resolve what a task needs, without creating anything."""
         try:
-            return self._given(node, attempt, facts)
-        except UsageError as error:  # a secret that is not where it is said to be
+            return self._resolve(node, attempt, facts)
+        except UsageError as error:  # a secret's file or variable is missing
             raise BadInput(error.message) from error
 
-    def _given(self, node: Node, attempt: int, facts: Mapping[str, str]) -> TaskEnvironment:
-        variables, places = {}, set()
+    def _resolve(self, node: Node, attempt: int, facts: Mapping[str, str]) -> TaskEnvironment:
+        variables, mount_points = {}, set()
         for variable, path in node.component.platform.fields.items():
             variables[variable] = _pod_field(path, node, facts)
-        for setting in node.component.platform.settings:
-            name = _resolve_name(setting, node, facts)
+        for env_var in node.component.platform.env_vars:
+            name = _resolve_name(env_var, node, facts)
             if name is None:
                 continue
-            if (why := platform_file.find_missing(self._mapped, setting, name)) is not None:
+            if (why := platform_file.find_missing(self._mapped, env_var, name)) is not None:
                 raise BadInput(why)
-            value = (self._mapped.keys(setting.kind, name) or {}).get(setting.key)
+            value = (self._mapped.keys(env_var.kind, name) or {}).get(env_var.key)
             if value is not None:
-                variables[setting.variable] = _decode_value(value)
+                variables[env_var.variable] = _decode_value(value)
         for mount in node.component.platform.mounts:
             name = _resolve_name(mount, node, facts)
             target = self._target(mount, name, f"{node.path}@{attempt}") if name else None
             if name is None or target is None:
                 continue
-            places.add((mount.path, os.fspath(target)))
+            mount_points.add((mount.path, os.fspath(target)))
             if mount.kind == "secret":
                 for key, value in (self._mapped.keys("secret", name) or {}).items():
                     if b"\0" not in value:
                         variables[f"{MASK_PREFIX}{name}_{key}"] = _decode_value(value)
         shared = any(mount.kind == "pvc" for mount in node.component.platform.mounts)
-        for found in node.inputs.artifacts.values():
-            shared |= any(str(one["uri"]).startswith(facts["workspace_path"]) for one in found)
-        return TaskEnvironment(variables, frozenset(places), shared)
+        workspace = facts["workspace_path"]
+        for artifacts in node.inputs.artifacts.values():
+            shared |= any(str(one["uri"]).startswith(workspace) for one in artifacts)
+        return TaskEnvironment(variables, frozenset(mount_points), shared)
 
     def _target(self, mount: Mount, name: str, task: str) -> Path | None:
-        """Where the volume is; None: it is optional, and is not."""
+        """The directory of a volume; None if it is optional and missing."""
         if mount.kind == "empty":
             return self._place / task / name
         if mount.kind == "pvc":
             claim = self._mapped.claims.get(name) or self._claims / name
             if "/" in name or not claim.is_dir():
                 raise BadInput(f"there is no volume {name} here")
-            return claim / mount.below
+            return claim / mount.sub_path
         if (why := platform_file.find_missing(self._mapped, mount, name)) is not None:
             raise BadInput(why)
         if self._mapped.keys(mount.kind, name) is None:
@@ -164,34 +167,34 @@ class Volumes:
 
     # -- links
 
-    def open(self, places: MountPoints, *, mounted: bool = False) -> MountPoints:
-        """Let each path lead to its volume; all of them, or none. The answer is what to close.
-        `mounted`: in the image that the task runs in, so that no links are needed."""
-        opened: set[tuple[str, str]] = set()
-        for path, target in sorted(places):
+    def mount(self, mount_points: MountPoints, *, mounted: bool = False) -> MountPoints:
+        """Link each path to its volume: all of them, or none. Returns what to unmount.
+        `mounted`: the container runtime mounts them, so no links are needed."""
+        linked: set[tuple[str, str]] = set()
+        for path, target in sorted(mount_points):
             try:
                 if not self._open[path, target]:
                     self._fill(Path(target))
                 if not self._open[path, target] and not mounted:
                     self._made[path] = _link(Path(path), Path(target))
             except OSError as error:
-                self.close(frozenset(opened))
+                self.unmount(frozenset(linked))
                 raise VolumeError(f"{path}: {error.strerror}") from error
             if not mounted:
                 self._open[path, target] += 1
-                opened.add((path, target))
-        return frozenset(opened)
+                linked.add((path, target))
+        return frozenset(linked)
 
-    def close(self, places: MountPoints) -> None:
-        """The task that asked for them has ended."""
-        for path, target in sorted(places, reverse=True):
+    def unmount(self, mount_points: MountPoints) -> None:
+        """Remove the links that no other task needs."""
+        for path, target in sorted(mount_points, reverse=True):
             self._open[path, target] -= 1
             if self._open[path, target] == 0:
                 for made in self._made.pop(path, ()):
                     _remove(made)
 
-    def end(self) -> None:
-        """The run has ended: so have its secrets, and all its links."""
+    def close(self) -> None:
+        """Remove the secrets and all links at the end of the run."""
         for path in sorted(self._made, reverse=True):
             for made in self._made[path]:
                 _remove(made)
@@ -199,7 +202,7 @@ class Volumes:
         shutil.rmtree(self._secrets, ignore_errors=True)
 
     def _fill(self, target: Path) -> None:
-        """The directory, with the keys of a secret or a configuration map as its files."""
+        """Create the directory, with the keys of a secret or ConfigMap as files."""
         kind = {self._secrets: "secret", self._place / "configmaps": "configmap"}.get(target.parent)
         if kind == "secret":
             self._secrets.mkdir(mode=0o700, exist_ok=True)
@@ -213,16 +216,16 @@ class Volumes:
     # -- claims
 
     def create(self, name: str) -> None:
-        """Make a volume, which stays when the run has ended."""
+        """Create a volume, which outlives the run."""
         if name in self._mapped.claims:
-            raise VolumeError(f"there is a volume {name} already: {self._mapped.claims[name]}")
+            raise VolumeError(f"the volume {name} already exists: {self._mapped.claims[name]}")
         try:
             (self._claims / _check_name(name)).mkdir(parents=True)
         except FileExistsError:
-            raise VolumeError(f"there is a volume {name} already: {self._claims / name}") from None
+            raise VolumeError(f"the volume {name} already exists: {self._claims / name}") from None
 
     def delete(self, name: str) -> None:
-        """Delete one that a pipeline made; a directory of the user's own stays."""
+        """Delete a volume that a pipeline created; never a directory of the user."""
         if name in self._mapped.claims:
             raise VolumeError(f"the volume {name} is your own directory, and is not deleted")
         try:
@@ -236,7 +239,7 @@ def _secrets_root() -> Path:
 
 
 def _resolve_name(one: EnvVar | Mount, node: Node, facts: Mapping[str, str]) -> str | None:
-    """What a task names; None: something optional, by an input that has no value."""
+    """The resolved name; None if it is optional and its input has no value."""
     try:
         return str(fill_placeholders(one.name, node.named_inputs, node, facts))
     except BadInput:
@@ -246,13 +249,13 @@ def _resolve_name(one: EnvVar | Mount, node: Node, facts: Mapping[str, str]) -> 
 
 
 def _decode_value(value: bytes) -> str:
-    """A value as a variable: without the newline that ends the file it comes from."""
+    """Decode a value for a variable, without the file's final newline."""
     return os.fsdecode(value.removesuffix(b"\n"))
 
 
 def _check_name(name: str) -> str:
     if not name or "/" in name or name.startswith("."):
-        raise VolumeError(f"{name!r} is no name of a volume")
+        raise VolumeError(f"{name!r} is not a valid name of a volume")
     return name
 
 
@@ -268,19 +271,19 @@ def _pod_field(field: str, node: Node, facts: Mapping[str, str]) -> str:
 
 
 def _find_obstacle(path: Path, target: Path | None) -> str | None:
-    """Why a path cannot lead to a volume; None: it can."""
+    """Why a path cannot be linked to a volume; None if it can."""
     if os.path.lexists(path):
         if target is not None and path.is_dir() and path.samefile(target):
             return None
-        return f"{path} is there already, and is not this volume"
+        return f"{path} already exists, and is not this volume"
     above = next(directory for directory in path.parents if os.path.lexists(directory))
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        return f"{path} cannot be made here: {above} is not yours to write"
+        return f"{path} cannot be created: you may not write to {above}"
     return None
 
 
 def _link(path: Path, target: Path) -> list[Path]:
-    """Let `path` lead to `target`; the answer is what was made for that, the link first."""
+    """Link `path` to `target`; returns what was created, the link first."""
     if path.is_dir() and path.samefile(target):
         return []
     made = []
@@ -292,7 +295,7 @@ def _link(path: Path, target: Path) -> list[Path]:
 
 
 def _remove(made: Path) -> None:
-    """A link, or a directory that was made for one: another run may still have its own in it."""
+    """Remove a link, or a directory created for one unless another run uses it."""
     try:
         if made.is_symlink():
             made.unlink()

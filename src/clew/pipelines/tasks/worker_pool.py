@@ -1,8 +1,7 @@
-"""Workers: witnessed Pythons that have the kfp SDK loaded, and fork a process for each task.
+"""Workers: recorded Python processes with the kfp SDK loaded, which fork one process per task.
 
-There is one for each Python and each set of variables, so that a task finds exactly what it would
-find if it were started by itself. A worker is asked for work only while all that it read is as it
-was; else another one takes its place.
+There is one worker for each interpreter and each set of variables, so that a task sees what it
+would see if it were started by itself. A worker whose input files have changed is replaced.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
 
 SDK_VARIABLES = {"_KFP_RUNTIME": "true"}
-"""What every lightweight component finds: it makes the SDK load what a task needs, and no more."""
+"""Variables of every lightweight component: the SDK then loads only what a task needs."""
 LAUNCHER = Path(__file__).with_name("launcher.py")
 _MAX_TASKS = 200
-"""Tasks of one worker: what is known of their files is kept as long as it lives."""
+"""Tasks per worker. A worker keeps what it knows of their files, so it is replaced to free that."""
 _TERMINAL_VARIABLES = frozenset(
     {
         "_", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION",
@@ -35,114 +34,114 @@ _TERMINAL_VARIABLES = frozenset(
         "SSH_TTY", "XDG_SESSION_ID", "STY", "TMUX", "TMUX_PANE",
     }
 )  # fmt: skip
-"""Variables that tell of the terminal: no task has them, so none can depend on them."""
+"""Variables of the caller's terminal. Tasks do not get them, so none can depend on them."""
 
 
 class WorkerPool:
-    """Those of one run."""
+    """The workers of one run."""
 
     def __init__(self, directory: ProjectDirectory, settings: Settings) -> None:
         self._directory = directory
         self._settings = settings
-        self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], WorkerSession] = {}
-        self._surroundings: dict[frozenset[tuple[str, str]], TaskVariables] = {}
+        self._workers: dict[tuple[str, frozenset[tuple[str, str]]], WorkerSession] = {}
+        self._task_variables: dict[frozenset[tuple[str, str]], TaskVariables] = {}
         self._leaving: list[WorkerSession] = []
         self.lock = threading.Lock()
-        """Held by whoever asks for a worker, until it has its task."""
+        """Hold it from `acquire` until the worker has the task."""
 
     @staticmethod
     def command(python: str) -> tuple[str, ...]:
         return python, os.fspath(LAUNCHER)
 
-    def surroundings(self, variables: Mapping[str, str]) -> TaskVariables:
-        """What a task with these variables of its own finds, as it is recorded."""
+    def task_variables(self, variables: Mapping[str, str]) -> TaskVariables:
+        """All variables of a task, redacted as they are recorded."""
         key = frozenset(variables.items())
-        found = self._surroundings.get(key)
+        found = self._task_variables.get(key)
         if found is None:
-            stage = create_host(self._settings, variables)
-            redactor = Redactor(stage.environ, self._settings.redact, key=self._directory.key)
-            told = {decode_text(name): decode_text(value) for name, value in stage.environ.items()}
-            found = TaskVariables(redactor.environment(told), redactor.seals(told))
-            self._surroundings[key] = found
+            host = create_host(self._settings, variables)
+            redactor = Redactor(host.environ, self._settings.redact, key=self._directory.key)
+            decoded = {decode_text(n): decode_text(v) for n, v in host.environ.items()}
+            found = TaskVariables(redactor.environment(decoded), redactor.seals(decoded))
+            self._task_variables[key] = found
         return found
 
-    def ready(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
-        """One that can take another task."""
+    def acquire(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
+        """A worker that can take another task; starts one if needed."""
         key = (python, frozenset(variables.items()))
-        found = self._at_work.get(key)
+        found = self._workers.get(key)
         if found is not None and not found.is_ready:
-            del self._at_work[key]
+            del self._workers[key]
             found.await_ready()
-            self._at_work[key] = found
+            self._workers[key] = found
         if found is None or found.ended or found.count >= _MAX_TASKS or found.stale() is not None:
-            found = self._started(python, variables)
+            found = self._start_worker(python, variables)
             found.await_ready()
             with suppress(KeyError):
-                self._leaving.append(self._at_work.pop(key))
-            self._at_work[key] = found
+                self._leaving.append(self._workers.pop(key))
+            self._workers[key] = found
         return found
 
     def start(self, python: str, variables: Mapping[str, str]) -> None:
-        """Start a worker that will probably be needed, and do not wait for it."""
+        """Start a worker that will probably be needed, without waiting for it."""
         with suppress(ClewError, OSError):
-            self._at_work[python, frozenset(variables.items())] = self._started(python, variables)
+            self._workers[python, frozenset(variables.items())] = self._start_worker(
+                python, variables
+            )
 
     def prepare(self, python: str, variables: Mapping[str, str]) -> None:
-        """Have one ready. What prevents that prevents the task, too, which says so."""
+        """Wait for a worker. An error here is ignored: the task will meet and report it."""
         with self.lock, suppress(ClewError, OSError):
-            found = self._at_work.get((python, frozenset(variables.items())))
+            found = self._workers.get((python, frozenset(variables.items())))
             if found is None or not found.is_ready:
-                self.ready(python, variables)
+                self.acquire(python, variables)
 
-    def _started(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
-        stage = create_host(self._settings, variables)
-        found = WorkerSession(
-            self._directory, self._settings, self.command(python), stage, "worker"
-        )
+    def _start_worker(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
+        host = create_host(self._settings, variables)
+        found = WorkerSession(self._directory, self._settings, self.command(python), host, "worker")
         found.start()
         return found
 
-    def guard(self, directory: ProjectDirectory, settings: Settings) -> None:
-        """What workers with variables of their own must keep out of the record."""
+    def set_redaction(self, directory: ProjectDirectory, settings: Settings) -> None:
+        """Use the directory and settings that keep the secrets of a run out of the record."""
         self._directory, self._settings = directory, settings
 
     def release(self) -> list[WorkerSession]:
-        """All of them: they get no more tasks."""
+        """Take all workers out of the pool: they get no more tasks."""
         found = self.all()
         self._leaving.clear()
-        self._at_work.clear()
+        self._workers.clear()
         return found
 
     def close(self) -> None:
-        """End those that were not released; nothing of them is recorded."""
+        """End the workers that were not released, without recording them."""
         for worker in self.release():
             worker.close()
             worker.discard()
 
-    def done(self) -> list[WorkerSession]:
-        """Those that will get no more tasks, and of which all is told but their own end."""
+    def pop_finished(self) -> list[WorkerSession]:
+        """Take the replaced workers whose tasks are all recorded."""
         found = [worker for worker in self._leaving if not worker.unrecorded]
         self._leaving = [worker for worker in self._leaving if worker.unrecorded]
         return found
 
-    def look(self) -> None:
-        """Whether tasks are gone of which nobody will hear."""
+    def check_tasks(self) -> None:
+        """Detect tasks that ended without a notification."""
         for worker in self.all():
             worker.look()
 
     def all(self) -> list[WorkerSession]:
-        return [*self._leaving, *self._at_work.values()]
+        return [*self._leaving, *self._workers.values()]
 
 
 def create_host(settings: Settings, variables: Mapping[str, str]) -> LocalHost:
-    """This machine, as every task finds it."""
-    stage = LocalHost(settings)
-    stage.environ = task_environment(variables)
-    return stage
+    """This machine with the variables of a task."""
+    host = LocalHost(settings)
+    host.environ = task_environment(variables)
+    return host
 
 
 def task_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The caller's variables without those of the terminal, and those of the task."""
+    """The caller's variables except those of the terminal, and the task's own."""
     callers = inherited_env.caller_environment().items()
     kept = {name: value for name, value in callers if name not in _TERMINAL_VARIABLES}
     return {**kept, **variables}

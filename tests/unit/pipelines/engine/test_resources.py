@@ -1,4 +1,4 @@
-"""What tasks ask for, and which of them begin beside others."""
+"""Quantities, requests, and which task starts next."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from clew.pipelines.engine.resources import (
     MAX_OVERTAKES,
     MIN_CORES,
     Capacity,
-    InvalidQuantity,
     ResourceQueue,
     ResourceRequest,
     describe_shortage,
     fits,
-    parse_quantity,
-    parse_resources,
     resolve_request,
 )
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import Resources
+from clew.pipelines.spec.resources import InvalidQuantity, parse_quantity, parse_resources
 from clew.pipelines.tasks.machine_resources import measure_capacity
 
 GIB = 2**30
@@ -114,15 +112,15 @@ def test_what_fits() -> None:
     assert not fits(ResourceRequest(0.1), [ResourceRequest(0.1)] * 20, machine)
     assert not fits(ResourceRequest(0.1, 5 * GIB), [ResourceRequest(0.1, 4 * GIB)], machine)
     assert not fits(ResourceRequest(0.1, gpus=1), [ResourceRequest(0.1, gpus=1)], machine)
-    assert fits(ResourceRequest(alone=True), [], machine)
-    assert not fits(ResourceRequest(alone=True), [ResourceRequest(0.1)], machine)
-    assert not fits(ResourceRequest(0.1), [ResourceRequest(alone=True)], machine)
-    assert not fits(ResourceRequest(0.1), [ResourceRequest(0.1)], Capacity(8, 8 * GIB, tasks=1))
+    assert fits(ResourceRequest(exclusive=True), [], machine)
+    assert not fits(ResourceRequest(exclusive=True), [ResourceRequest(0.1)], machine)
+    assert not fits(ResourceRequest(0.1), [ResourceRequest(exclusive=True)], machine)
+    assert not fits(ResourceRequest(0.1), [ResourceRequest(0.1)], Capacity(8, 8 * GIB, max_tasks=1))
 
 
 def test_one_path_leads_to_one_place_at_a_time() -> None:
     here, there = (
-        ResourceRequest(0.1, places=frozenset({("/data", to)})) for to in ("/here", "/there")
+        ResourceRequest(0.1, mount_points=frozenset({("/data", to)})) for to in ("/here", "/there")
     )
     assert fits(here, [here], Capacity(2, GIB))
     assert not fits(here, [there], Capacity(2, GIB))
@@ -148,24 +146,24 @@ NEEDS = st.builds(
     cores=st.sampled_from([0.1, 0.5, 1.0, 2.0]),
     memory=st.sampled_from([0.0, GIB, 2.0 * GIB]),
     gpus=st.sampled_from([0.0, 0.0, 1.0]),
-    alone=st.sampled_from([False, False, False, True]),
+    exclusive=st.sampled_from([False, False, False, True]),
 )
 
 
 @given(st.lists(NEEDS, max_size=60), st.randoms(use_true_random=False))
 def test_all_run_and_none_is_crowded(needs: list[ResourceRequest], random: Any) -> None:
-    """However tasks end, all of them run, never more at once than there is room for."""
+    """However tasks end, all of them run, never more at once than fit."""
     machine = Capacity(2, 2 * GIB, 1)
     waiting: ResourceQueue[int] = ResourceQueue(machine)
     for number, one in enumerate(needs):
         waiting.add(number, one)
     begun: list[int] = []
     busy: list[ResourceRequest] = []
-    while waiting or busy:
+    while busy or len(begun) < len(needs):
         while (found := waiting.next(busy)) is not None:
             begun.append(found[0])
             busy.append(found[1])
-            assert len(busy) == 1 or not any(one.alone for one in busy)
+            assert len(busy) == 1 or not any(one.exclusive for one in busy)
             assert sum(one.cores for one in busy) <= 2.0001
             assert sum(one.memory for one in busy) <= 2 * GIB
             assert sum(one.gpus for one in busy) <= 1
@@ -195,7 +193,7 @@ def test_what_a_machine_has(tmp_path: Path, files: dict[str, str], memory: float
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(words)
     found = measure_capacity(None, tmp_path)
-    assert (found.memory, found.gpus, found.tasks) == (memory, 0, None)
+    assert (found.memory, found.gpus, found.max_tasks) == (memory, 0, None)
     assert measure_capacity(1000, tmp_path).cores == 1000
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clew.errors import ClewError, NotFound, UsageError
-from clew.pipelines.engine.deadlines import KILL_GRACE, Deadlines
 from clew.pipelines.spec import kubernetes_platform
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import EnvVar, FromInput, FromTask, Input, Mount
@@ -41,7 +39,7 @@ def test_variables() -> None:
     )
     name = "{{$.inputs.parameters['platform--0']}}"
     place = "exec.secretAsEnv[0]"
-    assert found.settings == (
+    assert found.env_vars == (
         EnvVar("A", "secret", name, "a", False, place),
         EnvVar("B", "secret", name, "b", False, place),
         EnvVar("C", "configmap", "map", "c", True, "exec.configMapAsEnv[0]"),
@@ -67,13 +65,13 @@ def test_older_ways_to_name_a_claim(written: dict[str, Any], source: Any) -> Non
 
 
 def test_what_has_no_effect_is_kept() -> None:
-    remarks: list[str] = []
+    warnings: list[str] = []
     words = {"tolerations": [{"key": "k"}], "securityContext": {"runAsUser": "1"}}
     found = kubernetes_platform.parse_platform(
-        Part({**words, "activeDeadlineSeconds": "7"}, "exec"), remarks
+        Part({**words, "activeDeadlineSeconds": "7"}, "exec"), warnings
     )
-    assert (found.kept, found.deadline) == (words, 7)
-    assert remarks == [kubernetes_platform.USER_WARNING]
+    assert (found.ignored, found.deadline) == (words, 7)
+    assert warnings == [kubernetes_platform.USER_WARNING]
     assert said(activeDeadlineSeconds="0").deadline is None
 
 
@@ -193,15 +191,15 @@ def test_links_are_shared_and_go_with_the_last(tmp_path: Path) -> None:
     )
     path, target = tmp_path / "some" / "where", tmp_path / "target"
     places = frozenset({(str(path), str(target))})
-    volumes.open(places)
-    volumes.open(places)
-    volumes.close(places)
+    volumes.mount(places)
+    volumes.mount(places)
+    volumes.unmount(places)
     assert path.samefile(target)
-    volumes.close(places)
+    volumes.unmount(places)
     assert not (tmp_path / "some").exists()
     assert target.is_dir()
-    volumes.open(places)
-    volumes.end()
+    volumes.mount(places)
+    volumes.close()
     assert not (tmp_path / "some").exists()
 
 
@@ -210,10 +208,10 @@ def test_in_an_image_a_volume_needs_no_link(tmp_path: Path) -> None:
         platform_file.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
     )
     places = frozenset({(str(tmp_path / "path"), str(tmp_path / "target"))})
-    volumes.close(volumes.open(places, mounted=True))
+    volumes.unmount(volumes.mount(places, mounted=True))
     assert not (tmp_path / "path").exists()
     assert (tmp_path / "target").is_dir()
-    volumes.close(volumes.open(places))
+    volumes.unmount(volumes.mount(places))
     assert not (tmp_path / "path").exists()
 
 
@@ -225,25 +223,9 @@ def test_a_link_takes_nobody_s_place(tmp_path: Path) -> None:
         platform_file.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
     )
     with pytest.raises(VolumeError, match="there: File exists"):
-        volumes.open(places)
+        volumes.mount(places)
     assert (tmp_path / "there").read_text() == "mine"
     assert not (tmp_path / "a").exists()
-    volumes.open(frozenset({first}))
+    volumes.mount(frozenset({first}))
     assert (tmp_path / "a").samefile(tmp_path / "target")
-    volumes.end()
-
-
-def test_deadlines() -> None:
-    found = Deadlines()
-    found.begin("a", 5, 100.0)
-    found.begin("b", None, 100.0)
-    found.begin("c", 50, 100.0)
-    assert found.next() == 105.0
-    assert found.over(104.0) == []
-    assert found.over(105.0) == [("a", signal.SIGTERM)]
-    for again in (1, 2):  # the first may have come before there was anything to kill
-        assert found.over(105.0 + again * KILL_GRACE)[0] == ("a", signal.SIGKILL)
-    assert found.end("a") == "it took longer than its 5 seconds"
-    assert found.end("b") is None
-    assert found.end("c") is None
-    assert found.next() is None
+    volumes.close()

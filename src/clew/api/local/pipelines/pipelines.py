@@ -228,11 +228,11 @@ class LocalPipelines(Pipelines):
         mapped = platform_file.load_mapping(file, named, inherited_env.caller_environment())
         components = pipeline.components.values()
         volumes.check_volumes(mapped, components, project.root, on_host=on_host)
-        for remark in (
-            *pipeline.remarks,
+        for warning in (
+            *pipeline.warnings,
             *attempt_factory.check_runnable(pipeline, on_host=on_host),
         ):
-            say(remark)
+            say(warning)
         more["on_host"] = on_host
         directory, settings = volumes.hide_secrets(project.directory, project.settings, components)
         more |= {"file": file, "mapped": mapped, "say": say, "python": search.result()}

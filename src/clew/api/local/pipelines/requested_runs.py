@@ -37,7 +37,7 @@ class StandbyWorkers:
 
         workers = WorkerPool(self._project.directory, self._project.settings)
         try:
-            workers.ready(
+            workers.acquire(
                 kfp_interpreter.find_interpreter(self._project.settings.cache), SDK_VARIABLES
             )
         except ClewError:

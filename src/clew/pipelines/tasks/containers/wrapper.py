@@ -33,7 +33,7 @@ def perform(directory: str) -> int:
         for name in files(path):
             read(name)
     status = subprocess.run(plan["command"], check=False).returncode
-    for made in os.scandir(plan["made"]):
+    for made in os.scandir(plan["outputs"]):
         target = os.path.join(directory, made.name)
         if made.is_dir(follow_symlinks=False):
             shutil.copytree(made.path, target, symlinks=True)
