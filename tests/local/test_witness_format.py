@@ -53,10 +53,10 @@ def test_every_record_type_and_field_is_described() -> None:
     assert [row[0] for row in _rows("field", "meaning")] == ["type", *common]
 
 
-def test_facts_are_described() -> None:
-    told = re.search(r"\*\*Facts\*\* .*?array of (.*?)\.", PAGE)
-    assert told is not None
-    assert _names(told[1]) == list(trace_format.Facts._fields)
+def test_a_file_stat_is_described() -> None:
+    described = re.search(r"\*\*file stat\*\* .*?array of (.*?)\.", PAGE)
+    assert described is not None
+    assert _names(described[1]) == list(trace_format.FileStat._fields)
 
 
 def test_kinds_of_looks_are_described() -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from clew.witness.syscalls.data_flows import READS, WRITES, DataFlows, peer_locator
 from clew.witness.syscalls.symlinks import SymlinkResolver
-from clew.witness.syscalls.trace_format import Facts
+from clew.witness.syscalls.trace_format import FileStat
 from clew.witness.syscalls.version_tracker import VersionTracker
 
 STATES = st.builds(
-    lambda ino, size, mtime: Facts(1, ino, size, mtime, mtime, 0o100644),
+    lambda ino, size, mtime: FileStat(1, ino, size, mtime, mtime, 0o100644),
     st.integers(1, 2),
     st.integers(0, 2),
     st.integers(1, 5),
@@ -32,26 +32,26 @@ STEPS = st.one_of(
 
 
 @given(st.lists(STEPS, max_size=40))
-def test_a_path_has_one_history(steps: list[tuple[str, bytes, int, Facts | None]]) -> None:
+def test_a_path_has_one_history(steps: list[tuple[str, bytes, int, FileStat | None]]) -> None:
     versions = VersionTracker()
-    for at, (what, path, image, facts) in enumerate(steps):
+    for at, (what, path, image, file_stat) in enumerate(steps):
         before = [observed for history in versions for observed in history if observed.path == path]
         if what == "read":
-            observed = versions.read(path, facts, at=at)
-            if facts is not None:
-                assert observed.facts is not None
-                assert observed.facts[:4] == facts[:4]  # never a version in another state
+            observed = versions.read(path, file_stat, at=at)
+            if file_stat is not None:
+                assert observed.file_stat is not None
+                assert observed.file_stat[:4] == file_stat[:4]  # never a version in another state
             observed.read = True
         elif what == "write":
             last = versions.current(path)
-            observed = versions.write(path, image, at=at, how="write", facts=facts)
+            observed = versions.write(path, image, at=at, how="write", file_stat=file_stat)
             assert observed.maker == image
             assert image in observed.makers
             if last is not None and last.read:
                 assert observed is not last  # a version that was read does not change
         elif what == "inherit":
             last = versions.current(path)
-            observed = versions.inherit(path, image, 1, facts, at=at)
+            observed = versions.inherit(path, image, 1, file_stat, at=at)
             assert observed.maker is not None
             assert image in observed.makers
         elif (current := versions.current(path)) is not None:
@@ -64,13 +64,13 @@ def test_a_path_has_one_history(steps: list[tuple[str, bytes, int, Facts | None]
 
 def test_changing_a_file_back_makes_a_third_version() -> None:
     versions = VersionTracker()
-    a, b, c = (Facts(1, 1, 1, when, when, 0o100644) for when in (1, 2, 3))
+    a, b, c = (FileStat(1, 1, 1, when, when, 0o100644) for when in (1, 2, 3))
     found = versions.read(b"/x", a, at=1)
     found.read = True
-    other = versions.write(b"/x", 7, at=2, how="write", facts=None)
+    other = versions.write(b"/x", 7, at=2, how="write", file_stat=None)
     assert versions.read(b"/x", b, at=3) is other
     other.read = True
-    back = versions.write(b"/x", 8, at=4, how="write", facts=None)
+    back = versions.write(b"/x", 8, at=4, how="write", file_stat=None)
     assert versions.read(b"/x", c, at=5) is back
     assert [observed.ordinal for observed in (found, other, back)] == [1, 2, 3]
     assert (found.maker, other.maker, back.maker) == (None, 7, 8)

@@ -104,7 +104,7 @@ class Memo:
             else:
                 answer = self._reuse.holds(done.execution, now, _given(done))
             if answer.why_not is None:
-                said = f"{done.task}: all {answer.facts} facts hold"
+                said = f"{done.task}: all {answer.checked} facts hold"
                 return Verdict(key, parts, said, done, outputs_of(node, done))
             why = why or f"{answer.why_not} since {done.task}"
         return Verdict(key, parts, why or self._nearest(node, parts))
@@ -192,7 +192,7 @@ def facts(
         db.connect(directory.graph, address=settings.graph) as connection,
         Store(directory.store) as store,
     ):
-        return ReuseChecker(Graph(connection, directory.uid), store).facts(execution)
+        return ReuseChecker(Graph(connection, directory.uid), store).list_dependencies(execution)
 
 
 def _hash(value: Any) -> str:

@@ -169,7 +169,9 @@ def _mtime(path: Path) -> int:
 
 def _is_look_at_directory(record: AnyRecord) -> bool:
     """A shell looks at each directory above the working one, and not at what is in them."""
-    return isinstance(record, Look) and record.facts is not None and S_ISDIR(record.facts.mode)
+    return (
+        isinstance(record, Look) and record.file_stat is not None and S_ISDIR(record.file_stat.mode)
+    )
 
 
 def _cache_key(python: str, environ: Mapping[str, str]) -> str:

@@ -40,9 +40,9 @@ from clew.store import Store, Stored
 from clew.witness.syscalls import process_start
 from clew.witness.syscalls.content_capture import KnownContent
 from clew.witness.syscalls.reused_subtree import ReusedSubtree
-from clew.witness.syscalls.trace_format import Facts
+from clew.witness.syscalls.trace_format import FileStat
 from clew.witness.syscalls.trace_format import Question as Asked
-from clew.witness.syscalls.version_tracker import facts_of
+from clew.witness.syscalls.version_tracker import file_stat_of
 
 
 @dataclass
@@ -185,29 +185,29 @@ class IncrementalDecider:
     def _read(self, digest: str) -> Iterator[bytes]:
         return self._store.read(digest)
 
-    def _met(self, subtree: Subtree) -> Iterator[tuple[bytes, Facts]]:
+    def _met(self, subtree: Subtree) -> Iterator[tuple[bytes, FileStat]]:
         """The files it would have met, as they are."""
         for key in subtree.members:
             for edge in subtree.index.use_edges[key]:
                 path = subtree.index.paths[edge.version]
                 if path is not None and not path.startswith(KERNEL_DIRECTORIES):
-                    yield from self._facts(path)
+                    yield from self._file_stat(path)
         for change in subtree.changes:
             if not change.there:
-                yield from self._facts(change.path)
+                yield from self._file_stat(change.path)
 
-    def _facts(self, path: bytes) -> Iterator[tuple[bytes, Facts]]:
+    def _file_stat(self, path: bytes) -> Iterator[tuple[bytes, FileStat]]:
         try:
-            yield path, facts_of(self._files.lstat(path))
+            yield path, file_stat_of(self._files.lstat(path))
         except OSError:
             return
 
     def _learn(
         self,
         subtree: Subtree,
-        before: Mapping[bytes, Facts],
-        opened: Mapping[bytes, Facts],
-        after: Mapping[bytes, Facts],
+        before: Mapping[bytes, FileStat],
+        opened: Mapping[bytes, FileStat],
+        after: Mapping[bytes, FileStat],
     ) -> None:
         """What these files hold is known without reading them again."""
         for dependency in subtree.dependencies:
@@ -217,7 +217,7 @@ class IncrementalDecider:
                 self._around.contents.preset(
                     before[dependency.path], KnownContent(stored, version.stored)
                 )
-        appended = {path for path, facts in opened.items() if facts.size}
+        appended = {path for path, file_stat in opened.items() if file_stat.size}
         versions = {path: left.version for path, left in subtree.outputs.items()}
         versions |= {one.path: one.version for one in subtree.handed}
         for path, version in versions.items():

@@ -19,8 +19,8 @@ from contextlib import suppress
 from clew.errors import Damaged
 from clew.replay.reuse.subtree import InheritedFile, Output, Subtree
 from clew.safe_path import open_directory, open_parent
-from clew.witness.syscalls.trace_format import Facts
-from clew.witness.syscalls.version_tracker import facts_of
+from clew.witness.syscalls.trace_format import FileStat
+from clew.witness.syscalls.version_tracker import file_stat_of
 
 _CLOCK_REALTIME_COARSE = 5  # CLOCK_REALTIME_COARSE: the clock that files are stamped by
 _TICK_NS = 20_000_000
@@ -78,10 +78,10 @@ def can_restore(subtree: Subtree, root: bytes) -> bool:
 
 def restore_outputs(
     subtree: Subtree, root: bytes, read: ReadContent, copies: Mapping[int, int], times: MapTime
-) -> tuple[dict[bytes, Facts], dict[bytes, Facts]]:
+) -> tuple[dict[bytes, FileStat], dict[bytes, FileStat]]:
     """Restore the outputs. Returns the state of inherited files before, and of all outputs
     afterwards."""
-    opened = {one.path: facts_of(os.fstat(copies[one.fd])) for one in subtree.handed}
+    opened = {one.path: file_stat_of(os.fstat(copies[one.fd])) for one in subtree.handed}
     _restore_paths(subtree, root, read, times)
     for one in subtree.handed:
         _write_inherited(copies[one.fd], one, read, times)
@@ -92,12 +92,12 @@ def restore_outputs(
             os.lseek(copies[fd], place, os.SEEK_SET)
     left_there = [path for path, left in subtree.outputs.items() if left.kind in ("file", "link")]
     left_there += [one.path for one in subtree.handed]
-    return opened, {path: _facts(root, path) for path in left_there}
+    return opened, {path: _file_stat(root, path) for path in left_there}
 
 
-def _facts(root: bytes, path: bytes) -> Facts:
+def _file_stat(root: bytes, path: bytes) -> FileStat:
     with open_parent(root, path[1:]) as (directory, name):
-        return facts_of(os.lstat(name, dir_fd=directory))
+        return file_stat_of(os.lstat(name, dir_fd=directory))
 
 
 def _restore_paths(subtree: Subtree, root: bytes, read: ReadContent, times: MapTime) -> None:

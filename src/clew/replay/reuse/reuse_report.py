@@ -17,7 +17,7 @@ from clew.witness.syscalls.reused_subtree import (
     ReusedSubtree,
     ReusedVersion,
 )
-from clew.witness.syscalls.trace_format import Facts
+from clew.witness.syscalls.trace_format import FileStat
 from clew.witness.syscalls.version_tracker import KnownVersion
 
 _LOOKED, _USED, _REPLACED, _GONE = 1, 2, 2, 4
@@ -29,9 +29,9 @@ def describe_reuse(
     start: ProgramStart,
     *,
     machine: str,
-    before: Mapping[bytes, Facts],
-    opened: Mapping[bytes, Facts],
-    after: Mapping[bytes, Facts],
+    before: Mapping[bytes, FileStat],
+    opened: Mapping[bytes, FileStat],
+    after: Mapping[bytes, FileStat],
 ) -> ReusedSubtree:
     """`before`: the files it met, as they were; `opened`: inherited files, before it wrote them;
     `after`: its outputs, as they are now."""
@@ -44,9 +44,9 @@ class _ReuseDescription:
         subtree: Subtree,
         start: ProgramStart,
         machine: str,
-        before: Mapping[bytes, Facts],
-        opened: Mapping[bytes, Facts],
-        after: Mapping[bytes, Facts],
+        before: Mapping[bytes, FileStat],
+        opened: Mapping[bytes, FileStat],
+        after: Mapping[bytes, FileStat],
     ) -> None:
         self._subtree, self._start, self._machine = subtree, start, machine
         self._before, self._opened, self._after = before, opened, after
@@ -165,7 +165,7 @@ class _ReuseDescription:
         made = max(min(edge.at for edge in self._index.makers[key].values()), born)
         self._versions[key] = ReusedVersion(
             path=path,
-            facts=self._after.get(path) if last or handed else None,
+            file_stat=self._after.get(path) if last or handed else None,
             known=None if key in self._appended else _content(version),
             generated_at=max(made, self._subtree.started),
             makers=makers,

@@ -13,9 +13,9 @@ class ReuseCheck(NamedTuple):
     """The result of a check."""
 
     why_not: str | None
-    """The first fact that does not hold; None if all hold."""
-    facts: int = 0
-    """How many facts were checked."""
+    """The first dependency that does not hold; None if all hold."""
+    checked: int = 0
+    """How many dependencies were checked."""
 
 
 class TaskVariables(NamedTuple):

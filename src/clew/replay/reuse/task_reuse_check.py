@@ -100,9 +100,9 @@ class ReuseChecker:
         if why_not is not None or worker is None:
             return mine
         inherited = self._of_worker(str(worker))
-        return ReuseCheck(inherited.why_not, mine.facts + inherited.facts)
+        return ReuseCheck(inherited.why_not, mine.checked + inherited.checked)
 
-    def facts(self, uid: str) -> list[dict[str, str]]:
+    def list_dependencies(self, uid: str) -> list[dict[str, str]]:
         """List everything an execution depended on, with its worker's dependencies; empty if some
         of it cannot be checked."""
         record = load_record(self._graph, uid)

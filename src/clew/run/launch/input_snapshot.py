@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from msgspec.msgpack import decode, encode
 
 from clew.safe_path import KERNEL_DIRECTORIES
-from clew.witness.syscalls.trace_format import OPEN, AnyRecord, Facts, Look, Open
-from clew.witness.syscalls.version_tracker import facts_of
+from clew.witness.syscalls.trace_format import OPEN, AnyRecord, FileStat, Look, Open
+from clew.witness.syscalls.version_tracker import file_stat_of
 
 _AS_LINK = 1
 _State = tuple[int, int, int]
 _Dumped = tuple[
-    list[tuple[bytes, bool, Facts]],
+    list[tuple[bytes, bool, FileStat]],
     list[tuple[bytes, list[bytes]]],
     list[tuple[bytes, _State | None]],
 ]
@@ -27,7 +27,7 @@ class InputSnapshot:
     """The metadata of every path that was opened or looked at."""
 
     def __init__(self) -> None:
-        self._there: dict[tuple[bytes, bool], Facts] = {}
+        self._there: dict[tuple[bytes, bool], FileStat] = {}
         self._absent: dict[bytes, list[bytes]] = {}
         self._parents: dict[bytes, tuple[int, int, int] | None] = {}
 
@@ -36,8 +36,8 @@ class InputSnapshot:
         """The snapshot of what this trace opened and looked at."""
         found = cls()
         for record in trace:
-            if isinstance(record, Open) and record.image == 0 and record.facts:
-                found._seen(record.real or record.path, record.facts, follow=True)
+            if isinstance(record, Open) and record.image == 0 and record.file_stat:
+                found._seen(record.real or record.path, record.file_stat, follow=True)
             elif isinstance(record, Look):
                 found._looked(record)
         return found
@@ -49,35 +49,35 @@ class InputSnapshot:
         for path in paths:
             try:
                 for follow in (True, False):
-                    facts = facts_of(os.stat(path, follow_symlinks=follow))
-                    found._seen(path, facts, follow=follow)
+                    file_stat = file_stat_of(os.stat(path, follow_symlinks=follow))
+                    found._seen(path, file_stat, follow=follow)
             except OSError:
                 found._missing(path)
         return found
 
     def dump(self) -> bytes:
         """The snapshot as bytes that `load` reads."""
-        there = [(path, follow, facts) for (path, follow), facts in self._there.items()]
+        there = [(path, follow, file_stat) for (path, follow), file_stat in self._there.items()]
         return encode((there, list(self._absent.items()), list(self._parents.items())))
 
     @classmethod
     def load(cls, data: bytes) -> InputSnapshot:
         there, absent, parents = decode(data, type=_Dumped)
         found = cls()
-        found._there = {(path, follow): facts for path, follow, facts in there}
+        found._there = {(path, follow): file_stat for path, follow, file_stat in there}
         found._absent = dict(absent)
         found._parents = dict(parents)
         return found
 
     def changed(self) -> str | None:
         """The first path that changed; None if none did."""
-        for (path, follow), facts in self._there.items():
+        for (path, follow), file_stat in self._there.items():
             try:
                 now = os.stat(path, follow_symlinks=follow)
             except OSError:
                 return os.fsdecode(path)
             state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-            if state != facts[:5]:
+            if state != file_stat[:5]:
                 return os.fsdecode(path)
         for parent, names in self._absent.items():
             if _state(parent) == self._parents[parent] is not None:
@@ -90,9 +90,9 @@ class InputSnapshot:
     def _looked(self, record: Look) -> None:
         if record.error:
             self._missing(record.path)
-        elif record.facts:
+        elif record.file_stat:
             linked = record.kind != OPEN and bool(record.flags & _AS_LINK)
-            self._seen(record.path, record.facts, follow=not linked)
+            self._seen(record.path, record.file_stat, follow=not linked)
 
     def _missing(self, path: bytes) -> None:
         if path.startswith(b"/") and not (path + b"/").startswith(KERNEL_DIRECTORIES):
@@ -103,9 +103,9 @@ class InputSnapshot:
                 self._parents[parent] = _state(parent)
             self._absent.setdefault(parent, []).append(path)
 
-    def _seen(self, path: bytes, facts: Facts, *, follow: bool) -> None:
+    def _seen(self, path: bytes, file_stat: FileStat, *, follow: bool) -> None:
         if path.startswith(b"/") and not (path + b"/").startswith(KERNEL_DIRECTORIES):
-            self._there[path, follow] = facts
+            self._there[path, follow] = file_stat
 
 
 def _state(parent: bytes) -> tuple[int, int, int] | None:

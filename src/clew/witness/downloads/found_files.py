@@ -15,10 +15,10 @@ from functools import cache
 from hashlib import sha1
 from urllib.parse import quote
 
-from clew.witness.syscalls.trace_format import Facts
-from clew.witness.syscalls.version_tracker import facts_of, key_of
+from clew.witness.syscalls.trace_format import FileStat
+from clew.witness.syscalls.version_tracker import file_stat_of, key_of
 
-Files = Mapping[bytes, Facts]
+Files = Mapping[bytes, FileStat]
 """The paths of files, and the state in which each was read."""
 
 _ATTRIBUTE = "user.xdg.origin.url"
@@ -35,10 +35,10 @@ _COMMIT = re.compile(rb"([0-9a-f]{40}) commit \d+")
 def find_download_urls(files: Files) -> dict[bytes, str]:
     """The URL in the extended attribute of each file that has one. It may contain secrets."""
     urls: dict[bytes, str] = {}
-    for path, facts in files.items():
+    for path, file_stat in files.items():
         with suppress(OSError):
             url = os.getxattr(path, _ATTRIBUTE, follow_symlinks=False).decode(errors="replace")
-            if _URL.fullmatch(url) and _is_unchanged(path, facts):
+            if _URL.fullmatch(url) and _is_unchanged(path, file_stat):
                 urls[path] = url
     return urls
 
@@ -47,9 +47,9 @@ def find_git_blobs(files: Files, environ: Mapping[str, str]) -> dict[bytes, str]
     """The SWHID of each file that is the same as in the commit that is checked out there."""
     repositories: dict[bytes, list[bytes]] = {}
     find_repository = cache(_find_repository)
-    for path, facts in files.items():
+    for path, file_stat in files.items():
         top = find_repository(os.path.dirname(path))
-        if top is not None and 0 < facts.size <= _LARGEST and b"\n" not in path:
+        if top is not None and 0 < file_stat.size <= _LARGEST and b"\n" not in path:
             repositories.setdefault(top, []).append(path)
     ids: dict[bytes, str] = {}
     left = _MOST
@@ -103,14 +103,16 @@ def _list_blobs(
             yield path, blob[1].decode(), commit[1].decode()
 
 
-def _hash_blob(path: bytes, facts: Facts) -> str | None:
+def _hash_blob(path: bytes, file_stat: FileStat) -> str | None:
     """The id that Git gives to the content of a file, as it was read."""
     with suppress(OSError), open(path, "rb") as file:
-        data = file.read(facts.size + 1)
-        if len(data) == facts.size and key_of(facts_of(os.fstat(file.fileno()))) == key_of(facts):
+        data = file.read(file_stat.size + 1)
+        if len(data) == file_stat.size and key_of(file_stat_of(os.fstat(file.fileno()))) == key_of(
+            file_stat
+        ):
             return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
     return None
 
 
-def _is_unchanged(path: bytes, facts: Facts) -> bool:
-    return key_of(facts_of(os.lstat(path))) == key_of(facts)
+def _is_unchanged(path: bytes, file_stat: FileStat) -> bool:
+    return key_of(file_stat_of(os.lstat(path))) == key_of(file_stat)

@@ -42,9 +42,9 @@ def find_input_origins(
     """Path → URL or SWHID of files that were only read and belong to no package (`owners`).
     `environ`: the variables to run git with; None: no SWHIDs."""
     found = {
-        first.path: first.facts
+        first.path: first.file_stat
         for first, *later in state.versions
-        if first.facts is not None and stat.S_ISREG(first.facts.mode)
+        if first.file_stat is not None and stat.S_ISREG(first.file_stat.mode)
         if first.maker is None and first.read and not later and first.path not in owners
     }
     blobs = find_git_blobs(found, environ) if environ is not None else {}

@@ -26,7 +26,7 @@ from clew.witness.syscalls.trace_format import (
     AnyRecord,
     Change,
     Descriptor,
-    Facts,
+    FileStat,
     Look,
     Open,
     Saved,
@@ -75,12 +75,12 @@ class ContentCapture:
         # opened through a link whose name is excluded
         self._withheld: set[ContentKey] = set()
         self._known: dict[ContentKey, KnownContent] = {}
-        self._attempted: set[Facts] = set()
+        self._attempted: set[FileStat] = set()
         self._why_missing: dict[ContentKey, str] = {}
         self._same_content: dict[ContentKey, ContentKey] = {}
-        self._listings: dict[Facts, tuple[list[bytes], bool]] = {}
+        self._listings: dict[FileStat, tuple[list[bytes], bool]] = {}
         self._mapped: set[tuple[int, int]] = set()
-        self._preset: dict[Facts, KnownContent] = {}
+        self._preset: dict[FileStat, KnownContent] = {}
         self._final: dict[bytes, tuple[KnownContent, os.stat_result] | str] = {}
         self.failure: ClewError | None = None
         """Why content is no longer stored, such as a full disk. The command goes on anyway."""
@@ -90,15 +90,15 @@ class ContentCapture:
         stored content of files that were put there for it."""
         self.files, self._provided = files, provided
 
-    def preset(self, facts: Facts, known: KnownContent) -> None:
+    def preset(self, file_stat: FileStat, known: KnownContent) -> None:
         """Set the content of a file in this state, which the caller has put there."""
-        self._preset[facts] = self._known[key_of(facts)] = known
+        self._preset[file_stat] = self._known[key_of(file_stat)] = known
 
     # -- while the command runs
 
     def follow(self, trace: Sequence[AnyRecord]) -> None:
         """Store the files that these records say were read, if they are still unchanged."""
-        reads: dict[Facts, bytes] = {}
+        reads: dict[FileStat, bytes] = {}
         others: list[Saved | Change] = []
         # most records are looks, which name no content
         records = [record for record in trace if not isinstance(record, Look)]
@@ -110,8 +110,8 @@ class ContentCapture:
                 self._on_open(record, reads)
             elif isinstance(record, Saved | Change):
                 others.append(record)
-            elif isinstance(record, Descriptor) and record.facts and record.way & 1:
-                self._on_read(record.name, record.facts, reads)
+            elif isinstance(record, Descriptor) and record.file_stat and record.way & 1:
+                self._on_read(record.name, record.file_stat, reads)
         self._store_unchanged(reads)
         for other in others:
             if isinstance(other, Saved):
@@ -119,58 +119,60 @@ class ContentCapture:
             elif other.before and other.after:
                 self._record_move(other, other.before, other.after)
 
-    def _on_open(self, record: Open, reads: dict[Facts, bytes]) -> None:
-        facts, path = record.facts, record.real or record.path
-        if facts is None or record.flags & os.O_PATH:
+    def _on_open(self, record: Open, reads: dict[FileStat, bytes]) -> None:
+        file_stat, path = record.file_stat, record.real or record.path
+        if file_stat is None or record.flags & os.O_PATH:
             return
         if path != record.path and self._excluded(record.path):
-            self._withheld.add(key_of(facts))
-        if stat.S_ISDIR(facts.mode):
-            self._list_directory(path, facts)
+            self._withheld.add(key_of(file_stat))
+        if stat.S_ISDIR(file_stat.mode):
+            self._list_directory(path, file_stat)
         elif record.flags & os.O_ACCMODE != os.O_WRONLY and not record.flags & os.O_TRUNC:
-            self._on_read(path, facts, reads)
+            self._on_read(path, file_stat, reads)
 
-    def _on_read(self, path: bytes, facts: Facts, reads: dict[Facts, bytes]) -> None:
-        if facts[:2] in self._mapped:
+    def _on_read(self, path: bytes, file_stat: FileStat, reads: dict[FileStat, bytes]) -> None:
+        if file_stat[:2] in self._mapped:
             return
-        if facts not in self._attempted and stat.S_ISREG(facts.mode) and is_file(path):
-            self._attempted.add(facts)
-            if facts in self._preset:
+        if file_stat not in self._attempted and stat.S_ISREG(file_stat.mode) and is_file(path):
+            self._attempted.add(file_stat)
+            if file_stat in self._preset:
                 return
-            if not facts.size:  # the tracer saves no copy of an empty file
-                self._store_empty(path, facts)
+            if not file_stat.size:  # the tracer saves no copy of an empty file
+                self._store_empty(path, file_stat)
                 return
-            provided = self._provided.get(facts[1:5])
+            provided = self._provided.get(file_stat[1:5])
             if provided is not None:
-                self._known[key_of(facts)] = KnownContent(Stored(provided, facts.size), True)
-            elif key_of(facts) not in self._known:
-                reads[facts] = path
+                self._known[key_of(file_stat)] = KnownContent(
+                    Stored(provided, file_stat.size), True
+                )
+            elif key_of(file_stat) not in self._known:
+                reads[file_stat] = path
 
-    def _store_empty(self, path: bytes, facts: Facts) -> None:
+    def _store_empty(self, path: bytes, file_stat: FileStat) -> None:
         keep = self._keeps(path)
         try:
             stored = self._store.put_bytes(b"") if keep else Stored(_EMPTY_DIGEST, 0)
-            self._known[key_of(facts)] = KnownContent(stored, keep)
+            self._known[key_of(file_stat)] = KnownContent(stored, keep)
         except ClewError as error:
-            self._fail(key_of(facts), error)
+            self._fail(key_of(file_stat), error)
 
-    def _store_unchanged(self, reads: dict[Facts, bytes]) -> None:
+    def _store_unchanged(self, reads: dict[FileStat, bytes]) -> None:
         """Store each of these files if it is still in the state it was opened in. If the store
         knows the content of that state already, the file need not exist any more."""
         for keep, files in self._group_by_keep(reads):
-            for facts, answer in self._store_files(files, keep=keep):
+            for file_stat, answer in self._store_files(files, keep=keep):
                 if isinstance(answer, Changed):
                     why = "changed by another program before it could be stored"
-                    self._why_missing[key_of(facts)] = why
+                    self._why_missing[key_of(file_stat)] = why
                 elif isinstance(answer, ClewError):
-                    self._fail(key_of(facts), answer)
+                    self._fail(key_of(file_stat), answer)
                 else:
-                    self._known[key_of(facts)] = KnownContent(answer, keep)
+                    self._known[key_of(file_stat)] = KnownContent(answer, keep)
 
     def _store_files(
-        self, files: list[tuple[Facts, bytes]], *, keep: bool
-    ) -> Iterator[tuple[Facts, Stored | ClewError]]:
-        signatures = [Signature(*facts[:5]) for facts, _ in files]
+        self, files: list[tuple[FileStat, bytes]], *, keep: bool
+    ) -> Iterator[tuple[FileStat, Stored | ClewError]]:
+        signatures = [Signature(*file_stat[:5]) for file_stat, _ in files]
         unknown: list[int] = []
         for i, known in enumerate(self._store.recall(signatures)):
             if known is None:
@@ -188,12 +190,12 @@ class ContentCapture:
                 yield files[i][0], answer
 
     def _group_by_keep(
-        self, reads: dict[Facts, bytes]
-    ) -> Iterator[tuple[bool, list[tuple[Facts, bytes]]]]:
-        groups: dict[bool, list[tuple[Facts, bytes]]] = {True: [], False: []}
-        for facts, path in reads.items():
-            keep = self._keeps(path) and key_of(facts) not in self._withheld
-            groups[keep].append((facts, path))
+        self, reads: dict[FileStat, bytes]
+    ) -> Iterator[tuple[bool, list[tuple[FileStat, bytes]]]]:
+        groups: dict[bool, list[tuple[FileStat, bytes]]] = {True: [], False: []}
+        for file_stat, path in reads.items():
+            keep = self._keeps(path) and key_of(file_stat) not in self._withheld
+            groups[keep].append((file_stat, path))
         yield from ((keep, files) for keep, files in groups.items() if files)
 
     def _fail(self, key: ContentKey, error: ClewError) -> None:
@@ -206,7 +208,7 @@ class ContentCapture:
             self.failure = self.failure or error
 
     def _store_saved(self, record: Saved) -> None:
-        key = key_of(record.facts)
+        key = key_of(record.file_stat)
         if record.error:
             why = f"could not be saved before it changed: {os.strerror(record.error)}"
             self._why_missing.setdefault(key, why)
@@ -226,7 +228,7 @@ class ContentCapture:
         except OSError as error:
             self._why_missing.setdefault(key, f"cannot be read: {error.strerror}")
 
-    def _record_move(self, record: Change, before: Facts, after: Facts) -> None:
+    def _record_move(self, record: Change, before: FileStat, after: FileStat) -> None:
         """The file has the same bytes under a new name or with new times."""
         if record.what == b"metadata" and before.size == after.size:
             self._same_content[key_of(after)] = key_of(before)
@@ -236,22 +238,22 @@ class ContentCapture:
         if key in self._why_missing and key not in self._known and before in self._attempted:
             self._store_unchanged({after: record.path2 or record.path})
 
-    def _list_directory(self, path: bytes, facts: Facts) -> None:
-        if facts in self._listings or not is_file(path):
+    def _list_directory(self, path: bytes, file_stat: FileStat) -> None:
+        if file_stat in self._listings or not is_file(path):
             return
         try:
             names, status = self.files.listdir(path)
-            same = status.st_mtime_ns == facts.mtime
+            same = status.st_mtime_ns == file_stat.mtime
         except OSError:
             return  # the listing is recorded without its names
-        if facts not in self._listings:
-            self._listings[facts] = names, same
+        if file_stat not in self._listings:
+            self._listings[file_stat] = names, same
 
     # -- after the command has ended
 
-    def known(self, facts: Facts) -> KnownContent | None:
+    def known(self, file_stat: FileStat) -> KnownContent | None:
         """The content of this state, if it is known for certain."""
-        key: ContentKey | None = key_of(facts)
+        key: ContentKey | None = key_of(file_stat)
         visited: set[ContentKey] = set()
         while key is not None and key not in visited:
             if key in self._known:
@@ -260,13 +262,13 @@ class ContentCapture:
             key = self._same_content.get(key)
         return None
 
-    def why_missing(self, facts: Facts) -> str:
-        return self._why_missing.get(key_of(facts), "its content was never seen")
+    def why_missing(self, file_stat: FileStat) -> str:
+        return self._why_missing.get(key_of(file_stat), "its content was never seen")
 
-    def listing(self, facts: Facts) -> tuple[list[bytes], bool] | None:
+    def listing(self, file_stat: FileStat) -> tuple[list[bytes], bool] | None:
         """The names in a directory soon after it was listed in this state, and whether it was still
         in that state."""
-        return self._listings.get(facts)
+        return self._listings.get(file_stat)
 
     def store_all(self, data: list[bytes]) -> list[str]:
         """Store data that is not a file; the digests, or empty strings if it is not stored."""
@@ -279,7 +281,7 @@ class ContentCapture:
 
     def store_final(self, paths: Iterable[bytes]) -> None:
         """Store the files at these paths as the execution leaves them."""
-        present: dict[Facts, tuple[bytes, os.stat_result]] = {}
+        present: dict[FileStat, tuple[bytes, os.stat_result]] = {}
         for path in paths:
             try:
                 status = self.files.lstat(path)
@@ -292,7 +294,7 @@ class ContentCapture:
                     stored = self._store.put_file(path, keep=keep, anew=True, within=self.files)
                     self._final[path] = KnownContent(stored, keep), status
                 elif stat.S_ISREG(status.st_mode):
-                    present[Facts(*Signature.of(status), status.st_mode)] = path, status
+                    present[FileStat(*Signature.of(status), status.st_mode)] = path, status
                 else:
                     self._final[path] = "not a regular file"
             except OSError as error:
@@ -300,11 +302,15 @@ class ContentCapture:
             except ClewError as error:
                 self._final[path] = error.message
                 self._note_failure(error)
-        fresh = {facts: path for facts, (path, _) in present.items() if facts not in self._preset}
+        fresh = {
+            file_stat: path
+            for file_stat, (path, _) in present.items()
+            if file_stat not in self._preset
+        }
         self._store_unchanged(fresh)
-        for facts, (path, status) in present.items():
-            known = self._known.get(key_of(facts))
-            self._final[path] = (known, status) if known else self.why_missing(facts)
+        for file_stat, (path, status) in present.items():
+            known = self._known.get(key_of(file_stat))
+            self._final[path] = (known, status) if known else self.why_missing(file_stat)
 
     def _link_content(self, target: bytes) -> KnownContent:
         """The content of a symbolic link is its target."""

@@ -1,4 +1,4 @@
-"""Facts about directories, pipes and devices that were created, changed or removed.
+"""Observations of directories, pipes and devices that were created, changed or removed.
 
 They have no bytes and so no versions: the record holds looks of the kinds `made` and `removed`, and
 the look that such a change implies. The answer contains the mode, the number of changes to the path
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import stat
 
-from clew.witness.syscalls.trace_format import Change, Facts
+from clew.witness.syscalls.trace_format import Change, FileStat
 
-LookFact = tuple[str, bytes, str]
+PathObservation = tuple[str, bytes, str]
 """The kind, path and answer of a look."""
 
 
@@ -21,8 +21,8 @@ class DirectoryChanges:
     def __init__(self) -> None:
         self._counts: dict[bytes, int] = {}
 
-    def facts_of(self, change: Change) -> list[LookFact]:
-        """The facts of a change to a directory, a pipe or a device; none for other changes."""
+    def observe(self, change: Change) -> list[PathObservation]:
+        """Describe a change to a directory, a pipe or a device; nothing for other changes."""
         path, before, after = change.path, change.before, change.after
         if change.what in (b"folder", b"node"):
             return [("absent", path, "ENOENT"), self._counted("made", path, after)]
@@ -38,6 +38,6 @@ class DirectoryChanges:
             return [("present", path, f"{before.mode:o}"), (kind, path, f"{answer} {after.mtime}")]
         return []
 
-    def _counted(self, kind: str, path: bytes, facts: Facts | None) -> LookFact:
+    def _counted(self, kind: str, path: bytes, file_stat: FileStat | None) -> PathObservation:
         count = self._counts[path] = self._counts.get(path, 0) + 1
-        return kind, path, f"{facts.mode if facts else 0:o} {count}"
+        return kind, path, f"{file_stat.mode if file_stat else 0:o} {count}"

@@ -13,7 +13,7 @@ from collections import defaultdict
 from msgspec import Struct
 
 from clew.witness.syscalls.content_capture import ContentCapture
-from clew.witness.syscalls.trace_format import Facts
+from clew.witness.syscalls.trace_format import FileStat
 
 
 class Listing(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Listing(Struct, frozen=True):
 
     image: int
     path: bytes
-    facts: Facts
+    file_stat: FileStat
     seq: int
     at: int
 
@@ -44,15 +44,15 @@ class DirectoryListings:
 
     def resolve(self) -> list[tuple[Listing, str]]:
         """Each listing with the digest of its names; empty where they are unknown."""
-        joined: dict[Facts, bytes] = {}  # many processes list a directory in the same state
+        joined: dict[FileStat, bytes] = {}  # many processes list a directory in the same state
         names_of_each = [self._names(listing, joined) for listing in self._pending]
         different = list(dict.fromkeys(names for names in names_of_each if names is not None))
         digest_of = dict(zip(different, self._contents.store_all(different), strict=True))
         digests = ("" if names is None else digest_of[names] for names in names_of_each)
         return list(zip(self._pending, digests, strict=True))
 
-    def _names(self, listing: Listing, joined: dict[Facts, bytes]) -> bytes | None:
-        read = self._contents.listing(listing.facts)
+    def _names(self, listing: Listing, joined: dict[FileStat, bytes]) -> bytes | None:
+        read = self._contents.listing(listing.file_stat)
         if read is None:
             return None
         names, same = read
@@ -64,6 +64,6 @@ class DirectoryListings:
             present = {*names, *(name for name, existed in later.items() if existed)}
             gone = {name for name, existed in later.items() if not existed}
             return b"\0".join(sorted(present - gone))
-        if same and listing.facts not in joined:
-            joined[listing.facts] = b"\0".join(sorted(names))
-        return joined[listing.facts] if same else None
+        if same and listing.file_stat not in joined:
+            joined[listing.file_stat] = b"\0".join(sorted(names))
+        return joined[listing.file_stat] if same else None

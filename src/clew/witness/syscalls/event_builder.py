@@ -31,7 +31,7 @@ from clew.witness.downloads.trace_origins import find_input_origins, find_origin
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES
 from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
-from clew.witness.syscalls.version_tracker import ObservedVersion, facts_of, key_of
+from clew.witness.syscalls.version_tracker import ObservedVersion, file_stat_of, key_of
 
 FinalContent = tuple[KnownContent, os.stat_result] | str
 """The content of a file at the end, with its `stat`; or why there is none."""
@@ -75,7 +75,7 @@ class EventBuilder:
         for history in self._state.versions:
             for observed in history:
                 yield from self._version_events(observed, last=observed is history[-1])
-        yield from self._facts()
+        yield from self._inputs()
         for image, observed, how, at in self._state.invalidated:
             yield Invalidated(
                 execution=self._context.execution,
@@ -194,16 +194,18 @@ class EventBuilder:
         if isinstance(final, str):
             return observed, final
         now = final[1]
-        same = observed.facts is not None and key_of(observed.facts) == key_of(facts_of(now))
+        same = observed.file_stat is not None and key_of(observed.file_stat) == key_of(
+            file_stat_of(now)
+        )
         if same and not observed.uncertain:
             return observed, final
         # the opener may have written after its child
         opener = () if observed.opener is None else (observed.opener,)
         if self._state.versions.all_ended((*observed.makers, *opener), now.st_mtime_ns):
             return observed, "changed by another program after it was written"
-        if observed.uncertain or (observed.read and observed.facts is not None):
+        if observed.uncertain or (observed.read and observed.file_stat is not None):
             observed = self._state.versions.add_next(
-                observed, facts_of(now), at=max(observed.at, now.st_mtime_ns)
+                observed, file_stat_of(now), at=max(observed.at, now.st_mtime_ns)
             )
         return observed, final
 
@@ -223,12 +225,16 @@ class EventBuilder:
             mode, mtime, missing = content.mode, content.mtime, ""
         if observed.uncertain:
             missing = _READ_WHILE_MAPPED
-        elif known is None and observed.facts is not None and stat.S_ISREG(observed.facts.mode):
-            known = self._contents.known(observed.facts)
-            mode, mtime = observed.facts.mode, observed.facts.mtime
+        elif (
+            known is None
+            and observed.file_stat is not None
+            and stat.S_ISREG(observed.file_stat.mode)
+        ):
+            known = self._contents.known(observed.file_stat)
+            mode, mtime = observed.file_stat.mode, observed.file_stat.mtime
             needed = observed.read or (observed.is_base and observed.maker is None)
             if known is None and needed and is_file(observed.path):
-                missing = missing or self._contents.why_missing(observed.facts)
+                missing = missing or self._contents.why_missing(observed.file_stat)
         version = self._version(observed)
         for image, how in observed.makers.items():
             yield Generated(
@@ -261,22 +267,25 @@ class EventBuilder:
     def _changed_while_read(self, observed: ObservedVersion) -> bool:
         """Whether another program changed this input while one of its readers still ran: the bytes
         that were read are then uncertain."""
-        if observed.gone or observed.facts is None or not stat.S_ISREG(observed.facts.mode):
+        if observed.gone or observed.file_stat is None or not stat.S_ISREG(observed.file_stat.mode):
             return False
         try:
             status = self._contents.files.lstat(observed.path)
         except OSError:
             return False
-        if status.st_mtime_ns == observed.facts.mtime and status.st_size == observed.facts.size:
+        if (
+            status.st_mtime_ns == observed.file_stat.mtime
+            and status.st_size == observed.file_stat.size
+        ):
             return False
-        now = facts_of(status)
-        if now[:2] != observed.facts[:2]:
+        now = file_stat_of(status)
+        if now[:2] != observed.file_stat[:2]:
             return False
-        facts_of_process = self._state.facts_of_process.items()
+        inputs_of_process = self._state.inputs_of_process.items()
         readers = [
             image
-            for image, process_facts in facts_of_process
-            if any(used is observed for used, _ in process_facts.used)
+            for image, inputs in inputs_of_process
+            if any(used is observed for used, _ in inputs.used)
         ]
         return not self._state.versions.all_ended(readers, now.mtime)
 
@@ -306,13 +315,13 @@ class EventBuilder:
 
     # -- edges
 
-    def _facts(self) -> Iterator[AnyEvent]:
+    def _inputs(self) -> Iterator[AnyEvent]:
         execution = self._context.execution
         unchanged = {history[0] for history in self._state.versions if _is_unchanged(history)}
-        for image, process_facts in self._state.facts_of_process.items():
+        for image, inputs in self._state.inputs_of_process.items():
             uid = self._uid(image)
             used: set[str] = set()
-            for (observed, how), at in process_facts.used.items():
+            for (observed, how), at in inputs.used.items():
                 version = self._version(observed)
                 if observed in unchanged:
                     used.add(version.locator)
@@ -324,7 +333,7 @@ class EventBuilder:
                     version=version,
                     how=how,
                 )
-            for (kind, locator, answer), at in process_facts.looked.items():
+            for (kind, locator, answer), at in inputs.looked.items():
                 if kind == "present" and not answer and locator in used:
                     continue  # the Used event implies it
                 yield Looked(

@@ -20,8 +20,8 @@ from clew.witness.syscalls.directory_changes import DirectoryChanges
 from clew.witness.syscalls.directory_listings import DirectoryListings, Listing
 from clew.witness.syscalls.observations import Observations, normalize_path
 from clew.witness.syscalls.symlinks import SymlinkResolver
-from clew.witness.syscalls.trace_format import AnyRecord, Facts
-from clew.witness.syscalls.trace_state import ProcessFacts, TraceContext, TracedProcess, TraceState
+from clew.witness.syscalls.trace_format import AnyRecord, FileStat
+from clew.witness.syscalls.trace_state import ProcessInputs, TraceContext, TracedProcess, TraceState
 from clew.witness.syscalls.version_tracker import ObservedVersion
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Interpreter:
         self._versions = state.versions
         self._flows = state.flows
         self._processes = state.processes
-        self._facts_of_process = state.facts_of_process
+        self._inputs_of_process = state.inputs_of_process
         self._listings = DirectoryListings(contents)
         self._directory_changes = DirectoryChanges()
         self.reused: Mapping[int, ReusedSubtree] = {}
@@ -102,10 +102,10 @@ class Interpreter:
             handler = handlers.get(type(entry))
             if handler is not None:
                 handler(entry)
-        for process_facts in self._facts_of_process.values():
-            process_facts.merge()
+        for inputs in self._inputs_of_process.values():
+            inputs.merge()
         for listing, names in self._listings.resolve():
-            self._record_fact(listing.image, "listing", listing.path, names, listing.at)
+            self._record_look(listing.image, "listing", listing.path, names, listing.at)
 
     def _spawn(self, record: trace_format.Spawn) -> None:
         number = len(self._processes) + 1
@@ -113,13 +113,13 @@ class Interpreter:
         self._processes[record.image] = TracedProcess(
             uid, number, record.parent, record.pid, record.at
         )
-        self._facts_of_process[record.image] = ProcessFacts()
+        self._inputs_of_process[record.image] = ProcessInputs()
         self._versions.add_process(record.image, record.parent)
 
     def _exec(self, record: trace_format.Exec) -> None:
         if record.image == record.previous:
             self._processes[record.image].exec = record
-            self._facts_of_process[record.image].start_program()
+            self._inputs_of_process[record.image].start_program()
             self._versions.close_versions(record.image)
         else:
             self._replace_image(record, record)
@@ -140,14 +140,14 @@ class Interpreter:
             record.at,
             exec=executed,
         )
-        self._facts_of_process[record.image] = ProcessFacts()
+        self._inputs_of_process[record.image] = ProcessInputs()
 
     def _reused(self, record: trace_format.Reused) -> None:
         """A program was not started: replay what it did in the earlier execution."""
         if record.image != record.previous:
             self._replace_image(record, None)
         else:
-            self._facts_of_process[record.image].start_program()
+            self._inputs_of_process[record.image].start_program()
             self._versions.close_versions(record.image)
         subtree = self.reused.get(record.token)
         if subtree is not None:
@@ -180,42 +180,42 @@ class Interpreter:
         path = record.real or normalize_path(record.path)
         if record.image == _NO_IMAGE or self._observations.is_ignored(path):
             return
-        for fact in self._observations.link_facts(record.path, record.real):
-            self._facts_of_process[record.image].looked.setdefault(fact, record.at)
-        if record.facts and stat.S_ISFIFO(record.facts.mode):
+        for observation in self._observations.observe_links(record.path, record.real):
+            self._inputs_of_process[record.image].looked.setdefault(observation, record.at)
+        if record.file_stat and stat.S_ISFIFO(record.file_stat.mode):
             self._flows.add_pipe_end(record.image, path, _access_bits(record.flags))
         else:
             self._write(record, path)
 
     def _read_open(self, record: trace_format.ReadOpen) -> None:
         image, at, what = record.image, record.at, record.what
-        opened, process_facts = self._observations.open_result(what), self._facts_of_process[image]
-        for fact in opened.looked:
-            process_facts.looked.setdefault(fact, at)
+        opened, inputs = self._observations.open_result(what), self._inputs_of_process[image]
+        for observation in opened.looked:
+            inputs.looked.setdefault(observation, at)
         if opened.used == "exec":
             self._state.process_starts.set_program(image, what, self._processes[image].exec)
         if opened.used:
-            observed = self._versions.read(opened.path, what.facts, at=at)
+            observed = self._versions.read(opened.path, what.file_stat, at=at)
             observed.read = True
-            process_facts.used.setdefault((observed, opened.used), at)
+            inputs.used.setdefault((observed, opened.used), at)
         elif opened.pipe:
             self._flows.add_pipe_end(image, opened.path, _access_bits(what.flags))
-        elif opened.listed and what.facts:
-            self._listings.add(Listing(image, opened.path, what.facts, record.seq, at))
+        elif opened.listed and what.file_stat:
+            self._listings.add(Listing(image, opened.path, what.file_stat, record.seq, at))
 
     def _seen(self, record: trace_format.Seen) -> None:
-        at, facts_of_look = record.at, self._observations.facts_of_look
-        looked = self._facts_of_process[record.image].looked
+        at, observations_of_look = record.at, self._observations.observations_of_look
+        looked = self._inputs_of_process[record.image].looked
         for number in record.looked:
-            for fact in facts_of_look[number]:
-                looked.setdefault(fact, at)
+            for observation in observations_of_look[number]:
+                looked.setdefault(observation, at)
 
     def _write(self, record: trace_format.Open, path: bytes) -> None:
         if is_file(path):
             self._write_file(record, path)
         elif not _OWN_STATE.match(path):
             # A device, or a setting of the kernel: it is used, but never an output.
-            found = self._versions.read(path, record.facts, at=record.at)
+            found = self._versions.read(path, record.file_stat, at=record.at)
             self._record_use(record.image, found, "open", record.at)
 
     def _write_file(self, record: trace_format.Open, path: bytes) -> None:
@@ -225,9 +225,9 @@ class Interpreter:
         old: ObservedVersion | None = None
         if before is None or record.flags & os.O_EXCL:
             if record.flags & os.O_CREAT:
-                self._record_fact(image, "absent", path, "ENOENT", at)
+                self._record_look(image, "absent", path, "ENOENT", at)
         elif record.flags & os.O_TRUNC:
-            self._record_fact(image, "present", path, f"{before.mode:o}", at)
+            self._record_look(image, "present", path, f"{before.mode:o}", at)
             replaced = self._versions.current(path)
             if replaced is not None and not (replaced.maker == image and not replaced.read):
                 self._invalidate(image, replaced, "replace", at)
@@ -237,8 +237,8 @@ class Interpreter:
                 self._record_use(image, old, "open", at)
         else:  # it existed and was empty
             times = f"{before.mode:o} {before.size} {before.mtime}"
-            self._record_fact(image, "times", path, times, at)
-        observed = self._versions.write(path, image, at=at, how="write", facts=record.facts)
+            self._record_look(image, "times", path, times, at)
+        observed = self._versions.write(path, image, at=at, how="write", file_stat=record.file_stat)
         self._set_base(observed, old)
         if record.flags & os.O_TMPFILE == os.O_TMPFILE:
             self._invalidate(image, observed, "delete", at)  # without a name until it is linked
@@ -248,8 +248,8 @@ class Interpreter:
         if self._observations.is_ignored(path) or not is_file(path):
             return
         self._update_listings(record)
-        for kind, where, answer in self._directory_changes.facts_of(record):
-            self._record_fact(image, kind, where, answer, at)
+        for kind, where, answer in self._directory_changes.observe(record):
+            self._record_look(image, kind, where, answer, at)
         if record.what in (b"rename", b"link", b"exchange") and record.path2:
             self._move(record, record.path2)
         elif record.what == b"delete":
@@ -258,9 +258,11 @@ class Interpreter:
                 old = old or self._versions.read(path, record.before, at=at)
                 self._invalidate(image, old, "delete", at)
         elif record.what == b"symlink":
-            self._record_fact(image, "absent", path, "ENOENT", at)
-            observed = self._versions.write(path, image, at=at, how="symlink", facts=record.after)
-            observed.facts = record.after
+            self._record_look(image, "absent", path, "ENOENT", at)
+            observed = self._versions.write(
+                path, image, at=at, how="symlink", file_stat=record.after
+            )
+            observed.file_stat = record.after
         elif record.what == b"metadata" and record.before and stat.S_ISREG(record.before.mode):
             self._change_metadata(record)
         elif record.what == b"map" and record.before:
@@ -269,9 +271,9 @@ class Interpreter:
             kept = record.before and record.before.size and record.after and record.after.size
             old = self._versions.read(path, record.before, at=at) if kept else None
             if record.before and not kept:
-                self._record_fact(image, "present", path, f"{record.before.mode:o}", at)
+                self._record_look(image, "present", path, f"{record.before.mode:o}", at)
             self._set_base(
-                self._versions.write(path, image, at=at, how="write", facts=record.after), old
+                self._versions.write(path, image, at=at, how="write", file_stat=record.after), old
             )
 
     def _update_listings(self, record: trace_format.Change) -> None:
@@ -293,13 +295,13 @@ class Interpreter:
             and old.maker is not None
             and (old.maker == record.image or not old.read)
         ):
-            old.facts = record.after
+            old.file_stat = record.after
             old.makers.setdefault(record.image, "metadata")
             return
         old = self._versions.read(record.path, record.before, at=record.at)
         self._record_use(record.image, old, "metadata", record.at)
         observed = self._versions.add(
-            record.path, at=record.at, maker=record.image, facts=record.after
+            record.path, at=record.at, maker=record.image, file_stat=record.after
         )
         observed.makers[record.image] = "metadata"
 
@@ -312,16 +314,16 @@ class Interpreter:
             self._move_file(record, to, record.path, other, record.after)
             self._move_file(record, record.path, to, old, record.before)
         elif old.gone and record.what == b"link":  # it had no name until now
-            new = self._versions.add(to, at=record.at, maker=record.image, facts=record.after)
+            new = self._versions.add(to, at=record.at, maker=record.image, file_stat=record.after)
             new.makers |= old.makers | {record.image: "link"}
         else:
             self._move_file(record, record.path, to, old, record.after)
 
-    def _version_before(self, path: bytes, facts: Facts | None, at: int) -> ObservedVersion:
+    def _version_before(self, path: bytes, file_stat: FileStat | None, at: int) -> ObservedVersion:
         """The version that was at a path when its name was moved."""
         old = self._versions.current(path)
         if old is None or old.maker is None:
-            return self._versions.read(path, facts, at=at)
+            return self._versions.read(path, file_stat, at=at)
         return old
 
     def _move_file(
@@ -330,14 +332,14 @@ class Interpreter:
         path: bytes,
         to: bytes,
         old: ObservedVersion,
-        facts: Facts | None,
+        file_stat: FileStat | None,
     ) -> None:
         image, at, how = record.image, record.at, record.what.decode()
         self._record_use(image, old, how, at)
         replaced = self._versions.current(to)
         if replaced is not None and record.what == b"rename":
             self._invalidate(image, replaced, "replace", at)
-        new = self._versions.add(to, at=at, maker=image, facts=facts or old.facts)
+        new = self._versions.add(to, at=at, maker=image, file_stat=file_stat or old.file_stat)
         new.makers[image] = how
         if record.what == b"link":
             self._state.aliases.add((path, to))
@@ -345,7 +347,7 @@ class Interpreter:
             self._invalidate(image, old, "rename", at)
 
     def _descriptor(self, record: trace_format.Descriptor) -> None:
-        image, name, facts, at = record.image, record.name, record.facts, record.at
+        image, name, file_stat, at = record.image, record.name, record.file_stat, record.at
         process = self._processes[image]
         stream = self._context.streams.get(name)
         if stream is not None:
@@ -355,14 +357,14 @@ class Interpreter:
         elif name.startswith(b"socket:"):
             if record.fd <= 2 and process.parent:
                 self._flows.add_shared_socket(image, process.parent)
-        elif facts and stat.S_ISREG(facts.mode) and not self._observations.is_ignored(name):
+        elif file_stat and stat.S_ISREG(file_stat.mode) and not self._observations.is_ignored(name):
             if record.way & READS:
-                observed = self._versions.read(name, facts, at=at)
-                opened = self._facts_of_process[image].has_opened(observed)
+                observed = self._versions.read(name, file_stat, at=at)
+                opened = self._inputs_of_process[image].has_opened(observed)
                 if not opened and observed.maker != image:
                     self._record_use(image, observed, "inherited", at)
             if record.way & WRITES and is_file(name):
-                self._versions.inherit(name, image, process.parent, facts, at=at)
+                self._versions.inherit(name, image, process.parent, file_stat, at=at)
 
     def _net(self, record: trace_format.Net) -> None:
         locator = peer_locator(record.address, record.socket)
@@ -392,15 +394,15 @@ class Interpreter:
     def _record_use(self, image: int, observed: ObservedVersion, how: str, at: int) -> None:
         if how not in MOVES:
             observed.read = True
-        self._facts_of_process[image].used.setdefault((observed, how), at)
+        self._inputs_of_process[image].used.setdefault((observed, how), at)
 
     def _invalidate(self, image: int, observed: ObservedVersion, how: str, at: int) -> None:
         observed.gone = True
         self._state.invalidated.append((image, observed, how, at))
 
-    def _record_fact(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
-        for fact in self._observations.fact(kind, path, answer):
-            self._facts_of_process[image].looked.setdefault(fact, at)
+    def _record_look(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
+        for observation in self._observations.observe(kind, path, answer):
+            self._inputs_of_process[image].looked.setdefault(observation, at)
 
 
 def _access_bits(flags: int) -> int:

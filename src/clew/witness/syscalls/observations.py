@@ -1,4 +1,4 @@
-"""Translate the opens and looks of a trace into facts.
+"""Translate the opens and looks of a trace into observations.
 
 The tracer numbers equal opens and looks, and most processes do the same ones; so each is translated
 once and shared by all processes.
@@ -16,7 +16,7 @@ from clew.prov.locators import file_locator
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import is_file
 from clew.witness.syscalls.symlinks import SymlinkResolver
-from clew.witness.syscalls.trace_state import Fact, TraceContext, TraceState
+from clew.witness.syscalls.trace_state import Observation, TraceContext, TraceState
 
 _IGNORED_PATHS = (
     b"/memfd:",
@@ -37,14 +37,14 @@ _CALLER_ERRORS = frozenset(
 """Errors of the call itself, which say nothing about the file."""
 
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
-"""The same fact whichever permissions were asked for."""
+"""The same observation whichever permissions were asked for."""
 
 
 class OpenedFile(NamedTuple):
     """The result of opening a file for reading."""
 
     path: bytes
-    looked: Sequence[Fact] = ()
+    looked: Sequence[Observation] = ()
     used: str = ""
     """How its bytes were used; empty: not at all."""
     pipe: bool = False
@@ -52,7 +52,7 @@ class OpenedFile(NamedTuple):
 
 
 class Observations:
-    """The facts behind the numbered opens and looks of one execution."""
+    """The observations behind the numbered opens and looks of one execution."""
 
     def __init__(self, context: TraceContext, state: TraceState, resolver: SymlinkResolver) -> None:
         self._machine = context.machine
@@ -61,11 +61,11 @@ class Observations:
         self._resolver = resolver
         self._open_results: dict[int, OpenedFile] = {}
         self._locators: dict[bytes, str] = {}
-        self.facts_of_look: dict[int, Sequence[Fact]] = {}
-        """The facts of each look, by its number."""
+        self.observations_of_look: dict[int, Sequence[Observation]] = {}
+        """By the number of the look."""
 
     def add_look(self, record: trace_format.Look) -> None:
-        self.facts_of_look[record.number] = self._look(record)
+        self.observations_of_look[record.number] = self._look(record)
 
     def open_result(self, what: trace_format.Open) -> OpenedFile:
         result = self._open_results.get(what.number)
@@ -73,23 +73,25 @@ class Observations:
             result = self._open_results[what.number] = self._open(what)
         return result
 
-    def _look(self, record: trace_format.Look) -> Sequence[Fact]:
-        links: Sequence[Fact] = ()
+    def _look(self, record: trace_format.Look) -> Sequence[Observation]:
+        links: Sequence[Observation] = ()
         if record.kind == trace_format.REALPATH and not record.error:
-            links = self.link_facts(record.path, record.target)
+            links = self.observe_links(record.path, record.target)
         result = None if self.is_ignored(normalize_path(record.path)) else _look_result(record)
-        return links if result is None else (*links, *self.fact(result[0], record.path, result[1]))
+        return (
+            links if result is None else (*links, *self.observe(result[0], record.path, result[1]))
+        )
 
     def _open(self, what: trace_format.Open) -> OpenedFile:
-        path, facts = what.real or normalize_path(what.path), what.facts
+        path, file_stat = what.real or normalize_path(what.path), what.file_stat
         if self.is_ignored(path):
             return OpenedFile(path)
-        links = self.link_facts(what.path, what.real)
+        links = self.observe_links(what.path, what.real)
         if what.flags & os.O_PATH:
-            return OpenedFile(path, (*links, *self.fact("present", what.path)))
-        if facts and stat.S_ISDIR(facts.mode):
+            return OpenedFile(path, (*links, *self.observe("present", what.path)))
+        if file_stat and stat.S_ISDIR(file_stat.mode):
             return OpenedFile(path, links, listed=True)
-        if facts and stat.S_ISFIFO(facts.mode):
+        if file_stat and stat.S_ISFIFO(file_stat.mode):
             return OpenedFile(path, links, pipe=True)
         return OpenedFile(path, links, used="exec" if what.flags & trace_format.LOADED else "open")
 
@@ -98,16 +100,20 @@ class Observations:
             return True
         return path.startswith(b"/proc/") and b"/cwd/" in path  # a directory without a path
 
-    def link_facts(self, given: bytes, real: bytes | None) -> Sequence[Fact]:
-        """Facts about the symbolic links between a path as it was given and the real path."""
+    def observe_links(self, given: bytes, real: bytes | None) -> Sequence[Observation]:
+        """The symbolic links between a path as it was given and the real path."""
         if real is None or given == real:
             return ()
         links = self._resolver.between(given, real)
         self._state.links.update(links)
-        return [fact for at, to in links for fact in self.fact("link", at, _target_text(to))]
+        return [
+            observation
+            for at, to in links
+            for observation in self.observe("link", at, _target_text(to))
+        ]
 
-    def fact(self, kind: str, path: bytes, answer: str = "") -> Sequence[Fact]:
-        """One fact, or none for paths that have no recorded content, such as `/proc`."""
+    def observe(self, kind: str, path: bytes, answer: str = "") -> Sequence[Observation]:
+        """One observation, or none for paths that have no recorded content, such as `/proc`."""
         locator = self._locators.get(path)
         if locator is None:
             locator = file_locator(self._machine, path) if is_file(path) else ""
@@ -127,8 +133,8 @@ def _target_text(path: bytes) -> str:
 
 
 def _look_result(record: trace_format.Look) -> tuple[str, str] | None:
-    """The kind and the answer of a fact; None: the look says nothing about the file."""
-    error, facts = record.error, record.facts
+    """The kind and the answer; None: the look says nothing about the file."""
+    error, file_stat = record.error, record.file_stat
     if record.kind == trace_format.READLINK and error == errno.EINVAL:
         return "present", "plain"  # it exists and is not a link
     if error in _CALLER_ERRORS:
@@ -138,8 +144,8 @@ def _look_result(record: trace_format.Look) -> tuple[str, str] | None:
         return "absent", f"{errno.errorcode.get(error, error)} {asked}".rstrip()
     if record.kind == trace_format.READLINK:
         return "link", _target_text(record.target or b"")
-    if record.kind == trace_format.STAT and facts:
-        return "times", f"{facts.mode:o} {facts.size} {facts.mtime}"
+    if record.kind == trace_format.STAT and file_stat:
+        return "times", f"{file_stat.mode:o} {file_stat.size} {file_stat.mtime}"
     return "present", _permissions(record)
 
 

@@ -19,8 +19,8 @@ from msgspec import Struct
 from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.process_start import STREAMS
-from clew.witness.syscalls.trace_format import Facts
-from clew.witness.syscalls.trace_state import ProcessFacts, TraceContext, TracedProcess, TraceState
+from clew.witness.syscalls.trace_format import FileStat
+from clew.witness.syscalls.trace_state import ProcessInputs, TraceContext, TracedProcess, TraceState
 from clew.witness.syscalls.version_tracker import KnownVersion, ObservedVersion
 
 _FIRST_IMAGE = 1 << 40
@@ -47,15 +47,15 @@ class ReusedProcess(Struct, frozen=True):
 
 
 class ReusedVersion(NamedTuple):
-    """A version of the subtree. One without makers exists already, in the state `facts`."""
+    """A version of the subtree. One without makers exists already, in the state `file_stat`."""
 
     path: bytes
-    facts: Facts | None
+    file_stat: FileStat | None
     known: KnownVersion | None = None
     generated_at: int = 0
     makers: Mapping[str, str] = {}
     base: int | None = None
-    opened: Facts | None = None
+    opened: FileStat | None = None
     """The file's state when the program inherited it open; its opener started the version."""
 
 
@@ -183,7 +183,7 @@ class _Replay:
             number = len(self._state.processes) + 1
             traced = TracedProcess(self._uid(process), number, parent, process.pid, at)
             self._state.processes[image] = traced
-            self._state.facts_of_process[image] = ProcessFacts()
+            self._state.inputs_of_process[image] = ProcessInputs()
             self._state.versions.add_process(image, parent)
         self._images[process.uid] = image
         traced.reused = process.uid
@@ -277,7 +277,7 @@ class _Replay:
             observed.makers |= {
                 image: how for image, how in makers.items() if image not in observed.makers
             }
-            observed.facts = observed.inherited = version.facts
+            observed.file_stat = observed.inherited = version.file_stat
         else:
             replaced = tracker.current(version.path)
             if replaced is not None and "rename" in makers.values():
@@ -285,7 +285,7 @@ class _Replay:
                 mover = next(image for image, how in makers.items() if how == "rename")
                 self._state.invalidated.append((mover, replaced, "replace", at))
             observed = tracker.add(
-                version.path, at=at, maker=next(iter(makers)), facts=version.facts
+                version.path, at=at, maker=next(iter(makers)), file_stat=version.file_stat
             )
             observed.makers = makers
         observed.known = version.known
@@ -302,17 +302,17 @@ class _Replay:
             version, tracker = self._subtree.versions[key], self._state.versions
             current = None if read else tracker.current(version.path)
             observed = self._observed[key] = current or tracker.read(
-                version.path, version.facts, at=at
+                version.path, version.file_stat, at=at
             )
         return observed
 
     def _apply(self, action: ReusedAction) -> None:
         at = self._at(action.at)
         image = self._image(action.process)
-        process_facts = self._state.facts_of_process[image]
+        inputs = self._state.inputs_of_process[image]
         if action.kind == "looked":
             kind, path, answer = action.words
-            process_facts.looked.setdefault((kind, path, answer), at)
+            inputs.looked.setdefault((kind, path, answer), at)
         elif action.kind == "stream":
             name, access = action.words
             self._state.streams.setdefault((image, name, int(access)), at)
@@ -324,7 +324,7 @@ class _Replay:
             observed = self._observe(action.version, at, read=read)
             if action.kind == "used":
                 observed.read = observed.read or read
-                process_facts.used.setdefault((observed, action.words[0]), at)
+                inputs.used.setdefault((observed, action.words[0]), at)
             else:
                 observed.gone = True
                 self._state.invalidated.append((image, observed, action.words[0], at))

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import msgspec
 
 
-class Facts(NamedTuple):
-    """A file's state at one moment. All but ctime stay the same when it is renamed or linked."""
+class FileStat(NamedTuple):
+    """The result of `stat` at one moment. A rename or a hard link changes only the ctime."""
 
     dev: int
     ino: int
@@ -66,8 +66,8 @@ class Open(Record, frozen=True, array_like=True, gc=False, tag=5):
     path: bytes
     real: bytes | None
     flags: int
-    facts: Facts | None
-    before: Facts | None
+    file_stat: FileStat | None
+    before: FileStat | None
     number: int
 
 
@@ -76,7 +76,7 @@ class Look(Record, frozen=True, array_like=True, gc=False, tag=6):
     path: bytes
     error: int
     flags: int
-    facts: Facts | None
+    file_stat: FileStat | None
     target: bytes | None
     number: int
 
@@ -85,15 +85,15 @@ class Change(Record, frozen=True, array_like=True, gc=False, tag=7):
     what: bytes
     path: bytes
     path2: bytes | None
-    before: Facts | None
-    after: Facts | None
+    before: FileStat | None
+    after: FileStat | None
 
 
 class Descriptor(Record, frozen=True, array_like=True, gc=False, tag=8):
     fd: int
     way: int  # 1: for reading, 2: for writing, 3: both
     name: bytes
-    facts: Facts | None
+    file_stat: FileStat | None
 
 
 class Net(Record, frozen=True, array_like=True, gc=False, tag=9):
@@ -104,7 +104,7 @@ class Net(Record, frozen=True, array_like=True, gc=False, tag=9):
 
 class Saved(Record, frozen=True, array_like=True, gc=False, tag=10):
     path: bytes
-    facts: Facts
+    file_stat: FileStat
     how: bytes
     name: bytes
     error: int

@@ -49,21 +49,21 @@ class TracedProcess(Struct, eq=False):
     """The process of an earlier execution whose results were reused instead of running this."""
 
 
-Fact = tuple[str, str, str]
-"""The kind, locator and answer of a look."""
+Observation = tuple[str, str, str]
+"""The kind, locator and answer of a `looked` event."""
 
 
-class ProcessFacts(Struct, eq=False):
+class ProcessInputs(Struct, eq=False):
     """What one image used and looked at, with the time it first did so."""
 
     used: dict[tuple[ObservedVersion, str], int] = field(default_factory=dict)
-    looked: dict[Fact, int] = field(default_factory=dict)
+    looked: dict[Observation, int] = field(default_factory=dict)
 
-    _before_exec: ProcessFacts | None = None
+    _before_exec: ProcessInputs | None = None
 
     def start_program(self) -> None:
         """A forked process executes its first program: times count from now on."""
-        self._before_exec = ProcessFacts(self.used, self.looked)
+        self._before_exec = ProcessInputs(self.used, self.looked)
         self.used, self.looked = {}, {}
 
     def has_opened(self, observed: ObservedVersion) -> bool:
@@ -71,7 +71,7 @@ class ProcessFacts(Struct, eq=False):
         return (observed, "open") in self.used or (observed, "open") in before
 
     def merge(self) -> None:
-        """Join the facts from before and after the exec."""
+        """Join the inputs from before and after the exec."""
         if self._before_exec is not None:
             self.used = self._before_exec.used | self.used
             self.looked = self._before_exec.looked | self.looked
@@ -84,7 +84,7 @@ class TraceState(Struct, eq=False):
     flows: DataFlows = field(default_factory=DataFlows)
     process_starts: ProcessStarts = field(default_factory=ProcessStarts)
     processes: dict[int, TracedProcess] = field(default_factory=dict)
-    facts_of_process: dict[int, ProcessFacts] = field(default_factory=dict)
+    inputs_of_process: dict[int, ProcessInputs] = field(default_factory=dict)
     invalidated: list[tuple[int, ObservedVersion, str, int]] = field(default_factory=list)
     """(image, version, how, time)."""
     aliases: set[tuple[bytes, bytes]] = field(default_factory=set)

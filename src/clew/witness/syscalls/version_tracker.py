@@ -13,19 +13,19 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from clew.witness.syscalls.trace_format import Facts
+from clew.witness.syscalls.trace_format import FileStat
 
 ContentKey = tuple[int, int, int, int]
 
 
-def key_of(facts: Facts) -> ContentKey:
+def key_of(file_stat: FileStat) -> ContentKey:
     """The part of the state that identifies the bytes: renaming changes only the ctime."""
-    return facts[:4]
+    return file_stat[:4]
 
 
-def facts_of(status: os.stat_result) -> Facts:
+def file_stat_of(status: os.stat_result) -> FileStat:
     """The state of a file, from its `stat`."""
-    return Facts(
+    return FileStat(
         status.st_dev,
         status.st_ino,
         status.st_size,
@@ -53,12 +53,12 @@ class ObservedVersion(Struct, eq=False):
     at: int
     maker: int | None
     """The image that wrote it; None: it existed before, or came from outside the execution."""
-    facts: Facts | None
+    file_stat: FileStat | None
     """Its last known state; None: not seen since it was written."""
     makers: dict[int, str] = field(default_factory=dict)
     """All images that wrote it, and how."""
     read: bool = False
-    opened: Facts | None = None
+    opened: FileStat | None = None
     """Its state when the maker opened it, if no write is known yet."""
     base: ObservedVersion | None = None
     """The version it was made from by appending or changing it in place."""
@@ -66,7 +66,7 @@ class ObservedVersion(Struct, eq=False):
     """The next version was made from this one."""
     opener: int | None = None
     """The image that only opened it for a child to write, and is not among the makers."""
-    inherited: Facts | None = None
+    inherited: FileStat | None = None
     """Its state when a child that writes it was last seen."""
     gone: bool = False
     closed: bool = False
@@ -100,9 +100,13 @@ class ProcessLifetimes:
             image = self._parents[image]
 
 
-def _same_file(observed: ObservedVersion | None, facts: Facts) -> bool:
-    """Whether `facts` are of the file that its maker opened."""
-    return observed is not None and observed.opened is not None and observed.opened[:2] == facts[:2]
+def _same_file(observed: ObservedVersion | None, file_stat: FileStat) -> bool:
+    """Whether `file_stat` is that of the file that its maker opened."""
+    return (
+        observed is not None
+        and observed.opened is not None
+        and observed.opened[:2] == file_stat[:2]
+    )
 
 
 class VersionTracker:
@@ -135,83 +139,83 @@ class VersionTracker:
         return history[-1] if history and not history[-1].gone else None
 
     def add(
-        self, path: bytes, *, at: int, maker: int | None, facts: Facts | None
+        self, path: bytes, *, at: int, maker: int | None, file_stat: FileStat | None
     ) -> ObservedVersion:
         history = self._histories.setdefault(path, [])
         observed = ObservedVersion(
-            path=path, ordinal=len(history) + 1, at=at, maker=maker, facts=facts
+            path=path, ordinal=len(history) + 1, at=at, maker=maker, file_stat=file_stat
         )
         history.append(observed)
         return observed
 
-    def add_mapping(self, facts: Facts, image: int) -> None:
+    def add_mapping(self, file_stat: FileStat, image: int) -> None:
         """The image mapped the file for writing: it may change without a new mtime."""
-        self._mappers.setdefault(facts[:2], set()).add(image)
+        self._mappers.setdefault(file_stat[:2], set()).add(image)
 
-    def read(self, path: bytes, facts: Facts | None, *, at: int) -> ObservedVersion:
+    def read(self, path: bytes, file_stat: FileStat | None, *, at: int) -> ObservedVersion:
         """The version that a read in this state belongs to."""
-        if facts is None:
-            return self.current(path) or self.add(path, at=at, maker=None, facts=None)
+        if file_stat is None:
+            return self.current(path) or self.add(path, at=at, maker=None, file_stat=None)
         history = self._histories.get(path)
         if not self._mappers:
             if history is None:
-                return self.add(path, at=at, maker=None, facts=facts)
-            if history[-1].facts is facts:
+                return self.add(path, at=at, maker=None, file_stat=file_stat)
+            if history[-1].file_stat is file_stat:
                 return history[-1]  # the same state object as before: by far the most reads
-        mappers = self._mappers.get(facts[:2], set())
+        mappers = self._mappers.get(file_stat[:2], set())
         if mappers and not self.all_ended(mappers, at):
             return self._uncertain_version(path, mappers, at=at)
-        return self._version_in_state(path, facts, at=at)
+        return self._version_in_state(path, file_stat, at=at)
 
-    def _version_in_state(self, path: bytes, facts: Facts, *, at: int) -> ObservedVersion:
+    def _version_in_state(self, path: bytes, file_stat: FileStat, *, at: int) -> ObservedVersion:
         """The version that had this state. If none had it, the file has changed: by its last
         writer in this execution, if that still ran, or from outside."""
         history = self._histories.get(path, [])
         last = self.current(path)
         for observed in reversed(history):
-            if observed.facts is not None and key_of(observed.facts) == key_of(facts):
-                observed.facts = facts  # its permissions may have changed
+            if observed.file_stat is not None and key_of(observed.file_stat) == key_of(file_stat):
+                observed.file_stat = file_stat  # its permissions may have changed
                 return observed
             if (
                 observed.gone
-                and observed.facts is None
-                and _same_file(observed, facts)
-                and not _same_file(last, facts)
+                and observed.file_stat is None
+                and _same_file(observed, file_stat)
+                and not _same_file(last, file_stat)
             ):
-                observed.facts = facts  # deleted, but still read through an open descriptor
+                observed.file_stat = file_stat  # deleted, but still read through an open descriptor
                 return observed
-        if last is None or last.maker is None or self.all_ended(last.makers, facts.ctime):
-            return self.add(path, at=at, maker=None, facts=facts)
-        if last.facts is None or not last.read:
-            last.facts = facts
+        if last is None or last.maker is None or self.all_ended(last.makers, file_stat.ctime):
+            return self.add(path, at=at, maker=None, file_stat=file_stat)
+        if last.file_stat is None or not last.read:
+            last.file_stat = file_stat
             return last
-        return self.add_next(last, facts, at=at)
+        return self.add_next(last, file_stat, at=at)
 
     def _uncertain_version(self, path: bytes, mappers: set[int], *, at: int) -> ObservedVersion:
         """The version that is being written through a mapping, whatever its current state is."""
         observed = self.current(path)
         if observed is None or observed.maker is None:
-            observed = self.write(path, min(mappers), at=at, how="write", facts=None)
+            observed = self.write(path, min(mappers), at=at, how="write", file_stat=None)
         observed.uncertain = True
         return observed
 
-    def add_next(self, last: ObservedVersion, facts: Facts, *, at: int) -> ObservedVersion:
+    def add_next(self, last: ObservedVersion, file_stat: FileStat, *, at: int) -> ObservedVersion:
         """The next version by the same makers: they went on writing after it was read."""
-        observed = self.add(last.path, at=at, maker=last.maker, facts=facts)
+        observed = self.add(last.path, at=at, maker=last.maker, file_stat=file_stat)
         observed.makers = dict(last.makers)
         return observed
 
     def write(
-        self, path: bytes, image: int, *, at: int, how: str, facts: Facts | None
+        self, path: bytes, image: int, *, at: int, how: str, file_stat: FileStat | None
     ) -> ObservedVersion:
-        """The version that this image writes; `facts` is its state right after the open."""
+        """The version that this image writes; `file_stat` is its state right after the open."""
         last = self.current(path)
         if last is not None and last.maker == image and not last.read and not last.closed:
             return last
-        observed = self.add(path, at=at, maker=image, facts=None)
+        observed = self.add(path, at=at, maker=image, file_stat=None)
         self._unclosed.setdefault(image, []).append(observed)
         observed.makers[image] = how
-        observed.opened = facts
+        observed.opened = file_stat
         return observed
 
     def close_versions(self, image: int) -> None:
@@ -220,7 +224,7 @@ class VersionTracker:
             observed.closed = True
 
     def inherit(
-        self, path: bytes, image: int, parent: int, facts: Facts | None, *, at: int
+        self, path: bytes, image: int, parent: int, file_stat: FileStat | None, *, at: int
     ) -> ObservedVersion:
         """The version that an image can write through a descriptor inherited from its parent.
 
@@ -229,13 +233,15 @@ class VersionTracker:
         """
         last = self.current(path)
         if last is None or last.maker is None or (last.read and image not in last.makers):
-            return self.write(path, image, at=at, how="inherited", facts=facts)
+            return self.write(path, image, at=at, how="inherited", file_stat=file_stat)
         untouched = (
-            last.opened is not None and facts is not None and key_of(facts) == key_of(last.opened)
+            last.opened is not None
+            and file_stat is not None
+            and key_of(file_stat) == key_of(last.opened)
         )
         if untouched and last.maker == parent and len(last.makers) == 1:
             last.makers.clear()
             last.opener, last.maker = parent, image
         last.makers.setdefault(image, "inherited")
-        last.inherited = facts
+        last.inherited = file_stat
         return last

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from clew.run.session.trace_branches import TraceSplitter
-from clew.witness.syscalls.trace_format import Exec, Exit, Facts, Look, Open, Seen, Spawn, Variables
+from clew.witness.syscalls.trace_format import (
+    Exec,
+    Exit,
+    FileStat,
+    Look,
+    Open,
+    Seen,
+    Spawn,
+    Variables,
+)
 
-FACTS = Facts(1, 2, 3, 4, 5, 0o100644)
+FILE_STAT = FileStat(1, 2, 3, 4, 5, 0o100644)
 
 
 def spawn(seq: int, image: int, parent: int) -> Spawn:
@@ -18,7 +27,7 @@ def leaves(seq: int, image: int, status: int = 0) -> Exit:
 
 def test_each_child_with_all_that_came_of_it() -> None:
     sorting = TraceSplitter()
-    described = Open(3, 3, 0, b"/lib", b"/lib", 0, FACTS, None, 7)
+    described = Open(3, 3, 0, b"/lib", b"/lib", 0, FILE_STAT, None, 7)
     missing = Look(4, 4, 0, 3, b"/none", 2, 0, None, None, 8)
     first = [spawn(1, 1, 0), Seen(5, 5, 1, [5, 7], [])]
     assert sorting.take([*first, described, missing]) == []
@@ -47,8 +56,8 @@ def test_each_child_with_all_that_came_of_it() -> None:
 
 def test_a_branch_gets_back_what_it_speaks_of() -> None:
     sorting = TraceSplitter()
-    described = Open(3, 3, 0, b"/lib", b"/lib", 0, FACTS, None, 7)
-    unmet = Open(4, 4, 0, b"/other", b"/other", 0, FACTS, None, 9)
+    described = Open(3, 3, 0, b"/lib", b"/lib", 0, FILE_STAT, None, 7)
+    unmet = Open(4, 4, 0, b"/other", b"/other", 0, FILE_STAT, None, 9)
     variables = Variables(5, 5, 1, 1, [b"A=1"])
     sorting.take([spawn(1, 1, 0), described, unmet, variables])
     seen = Seen(13, 13, 2, [13, 7], [])

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from clew.witness.downloads.found_files import find_download_urls, find_git_blobs
-from clew.witness.syscalls.trace_format import Facts
-from clew.witness.syscalls.version_tracker import facts_of
+from clew.witness.syscalls.trace_format import FileStat
+from clew.witness.syscalls.version_tracker import file_stat_of
 
 
-def read(*paths: Path) -> dict[bytes, Facts]:
-    return {os.fsencode(path): facts_of(path.stat()) for path in paths}
+def read(*paths: Path) -> dict[bytes, FileStat]:
+    return {os.fsencode(path): file_stat_of(path.stat()) for path in paths}
 
 
 def git(folder: Path, *words: str) -> str:

@@ -9,15 +9,15 @@ from blake3 import blake3
 
 from clew.store import Store
 from clew.witness.syscalls.content_capture import ContentCapture
-from clew.witness.syscalls.trace_format import Facts, Open, Saved
-from clew.witness.syscalls.version_tracker import facts_of
+from clew.witness.syscalls.trace_format import FileStat, Open, Saved
+from clew.witness.syscalls.version_tracker import file_stat_of
 
 SETTLED = os.fsencode(os.__file__)
 """A file whose last change is old enough for its state to identify its content."""
 
 
-def opened(path: bytes, facts: Facts) -> Open:
-    return Open(1, 0, 1, path, path, os.O_RDONLY, facts, None, 1)
+def opened(path: bytes, file_stat: FileStat) -> Open:
+    return Open(1, 0, 1, path, path, os.O_RDONLY, file_stat, None, 1)
 
 
 def contents(store: Store, spool: Path) -> ContentCapture:
@@ -25,13 +25,13 @@ def contents(store: Store, spool: Path) -> ContentCapture:
 
 
 def test_the_content_of_a_stored_state_is_known_after_the_file_is_deleted(tmp_path: Path) -> None:
-    facts = facts_of(os.stat(SETTLED))
+    file_stat = file_stat_of(os.stat(SETTLED))
     with Store(tmp_path / "store") as store:
         store.put_file(SETTLED)
     with Store(tmp_path / "store") as store:
         capture = contents(store, tmp_path)
-        capture.follow([opened(b"/no/such/file", facts)])
-        known = capture.known(facts)
+        capture.follow([opened(b"/no/such/file", file_stat)])
+        known = capture.known(file_stat)
         assert known is not None
         assert known.kept
         assert b"".join(store.read(known.stored.digest)) == Path(os.__file__).read_bytes()
@@ -40,24 +40,24 @@ def test_the_content_of_a_stored_state_is_known_after_the_file_is_deleted(tmp_pa
 def test_a_state_that_was_never_stored_has_no_content(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("before")
-    facts = facts_of(file.stat())
+    file_stat = file_stat_of(file.stat())
     file.write_text("after, and longer")
     with Store(tmp_path / "store") as store:
         capture = contents(store, tmp_path)
-        capture.follow([opened(os.fsencode(file), facts)])
-        assert capture.known(facts) is None
-        assert "changed" in capture.why_missing(facts)
+        capture.follow([opened(os.fsencode(file), file_stat)])
+        assert capture.known(file_stat) is None
+        assert "changed" in capture.why_missing(file_stat)
 
 
 def test_an_excluded_file_that_was_saved_before_a_change_is_not_stored(tmp_path: Path) -> None:
     file = tmp_path / "mine.key"
     file.write_text("a secret")
-    facts = facts_of(file.stat())
+    file_stat = file_stat_of(file.stat())
     (tmp_path / "saved").write_text("a secret")
     with Store(tmp_path / "store") as store:
         capture = ContentCapture(store, spool=tmp_path, keep=True, exclude=("*.key",))
-        capture.follow([Saved(1, 0, 1, os.fsencode(file), facts, b"copy", b"saved", 0)])
-        known = capture.known(facts)
+        capture.follow([Saved(1, 0, 1, os.fsencode(file), file_stat, b"copy", b"saved", 0)])
+        known = capture.known(file_stat)
         assert known is not None
         assert (known.kept, known.stored.size) == (False, 8)
         store.flush()
