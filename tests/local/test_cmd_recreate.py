@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,23 @@ def test_killed_midway_everything_is_as_before(clew: Project) -> None:
     assert clew.json("list")[:-1] == listed
     assert not (clew.folder / "s.mid").exists()
     assert list(spool.iterdir()) == []
+
+
+def test_files_are_taken_from_archives(tmp_path: Path) -> None:
+    clew = Project(tmp_path)
+    clew.write("raw.mid", "1\n" * 100)
+    shutil.make_archive(str(clew / "data"), "gztar", clew.folder, "raw.mid")
+    clew.shell("cat data.tar.gz > /dev/null")
+    clew.shell("wc -l < raw.mid > lines.mid", "--exclude", "*.mid")
+    remove(clew, "raw.mid", "lines.mid", "data.tar.gz")
+    ran = clew("recreate", "lines.mid")
+    assert ran.stdout.splitlines() == [
+        "unpack raw.mid from data.tar.gz",
+        "e2  sh -c 'wc -l < raw.mid > lines.mid'  makes lines.mid",
+    ]
+    assert (clew / "lines.mid").read_text() == "100\n"
+    done = clew.json("recreate", "raw.mid")  # it is stored now
+    assert (ids(done), done["unpacked"]) == ([], [])
 
 
 def test_outputs_are_copied_to_where_they_were_moved(tmp_path: Path) -> None:

@@ -220,9 +220,11 @@ class Recreated(Record):
     loses: bool
     """As of a restore."""
     runs: tuple[Document, ...]
-    """The executions that are run again, in order: `{execution, command, makes, as}`."""
+    """The executions that are run again, in order: `{execution, command, makes, copies, as}`."""
     taken: tuple[str, ...]
     """Files that were not stored, and are taken from disk."""
+    unpacked: tuple[Document, ...]
+    """Files that are taken from stored archives: `{archive, member}`."""
     verdict: str
     """identical; or different: then nothing was put anywhere."""
     differences: tuple[Document, ...]
@@ -239,6 +241,7 @@ class Recreated(Record):
             loses=document["loses"],
             runs=tuple(document["runs"]),
             taken=tuple(document["taken"]),
+            unpacked=tuple(document["unpacked"]),
             verdict=document["verdict"],
             differences=tuple(document["differences"]),
         )

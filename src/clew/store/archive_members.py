@@ -17,13 +17,14 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from blake3 import blake3
 
 from clew.bounded_tar import BoundedTar
-from clew.errors import ClewError
+from clew.errors import ClewError, NoContent
 from clew.store.content_store import Store
 
 _UNPACKED = 512 << 20
@@ -58,8 +59,7 @@ def list_members(store: Path, cache: Path, digest: str) -> Members:
         return {bytes.fromhex(key): Member(*value) for key, value in known.items()}
     try:
         with Store(store) as contents, tempfile.TemporaryFile() as file:
-            for piece in contents.read(digest):
-                file.write(piece)
+            file.writelines(contents.read(digest))
             found = dict(_hash_members(file))
     except (ClewError, OSError):
         return {}
@@ -71,32 +71,69 @@ def list_members(store: Path, cache: Path, digest: str) -> Members:
     return found
 
 
+def extract_member(store: Store, archive: str, digest: str) -> None:
+    """Store the bytes of the member that has this digest; NoContent if there is none."""
+    with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as copy, suppress(*_DAMAGED):
+        file.writelines(store.read(archive))
+        for _, pieces in _open_members(file):
+            whole = blake3()
+            copy.seek(0)
+            copy.truncate()
+            for piece in pieces:
+                whole.update(piece)
+                copy.write(piece)
+            if digest == f"blake3:{whole.hexdigest()}":
+                copy.seek(0)
+                store.put_stream(iter(lambda: copy.read(_PIECE), b""))
+                return
+    raise NoContent(f"the archive {archive} has no member {digest}")
+
+
 def _hash_members(file: IO[bytes]) -> Iterator[tuple[bytes, Member]]:
+    with suppress(*_DAMAGED):
+        for name, pieces in _open_members(file):
+            whole, size = blake3(), 0
+            for piece in pieces:
+                whole.update(piece)
+                size += len(piece)
+            yield whole.digest(), Member(name[-_LONGEST_NAME:], size)
+
+
+class _Room:
+    """How many bytes may still be unpacked."""
+
+    def __init__(self) -> None:
+        self._left = _UNPACKED
+
+    def take(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise ValueError("the archive unpacks to too many bytes")
+
+    def read(self, member: IO[bytes]) -> Iterator[bytes]:
+        while piece := member.read(_PIECE):
+            self.take(len(piece))
+            yield piece
+
+
+def _open_members(file: IO[bytes]) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """The names and bytes of an archive's files. The caller reads each before the next."""
     file.seek(0)
     start = file.read(8)
     file.seek(0)
-    try:
-        if start.startswith(b"PK\x03\x04"):
-            yield from _zip_members(file)
-        else:
-            yield from _tar_members(file, start)
-    except _DAMAGED:
-        return
+    return _zip_members(file) if start.startswith(b"PK\x03\x04") else _tar_members(file, start)
 
 
-def _zip_members(file: IO[bytes]) -> Iterator[tuple[bytes, Member]]:
+def _zip_members(file: IO[bytes]) -> Iterator[tuple[str, Iterator[bytes]]]:
     if _directory_size(file) > _DIRECTORY:
         return
-    room = _UNPACKED
+    room = _Room()
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist()[:_MEMBERS]:
             plain = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-            if info.is_dir() or not plain or info.flag_bits & 0x1:  # encrypted
-                continue
-            with archive.open(info) as member:
-                digest, size = _hash(member, room)
-            room -= size
-            yield digest, Member(info.filename[-_LONGEST_NAME:], size)
+            if not info.is_dir() and plain and not info.flag_bits & 0x1:  # encrypted
+                with archive.open(info) as member:
+                    yield info.filename, room.read(member)
 
 
 def _directory_size(file: IO[bytes]) -> int:
@@ -113,30 +150,14 @@ class _Tar(BoundedTar):
     most_extended = _DIRECTORY
 
 
-def _tar_members(file: IO[bytes], start: bytes) -> Iterator[tuple[bytes, Member]]:
-    import importlib
-
+def _tar_members(file: IO[bytes], start: bytes) -> Iterator[tuple[str, Iterator[bytes]]]:
     for magic, name in _COMPRESSED.items():
         if start.startswith(magic):
-            file = importlib.import_module(name).open(file)
-    room = _UNPACKED
+            file = import_module(name).open(file)
+    room = _Room()
     with _Tar.open(fileobj=file, mode="r|") as archive:
         for info in archive:
-            room -= info.size + tarfile.BLOCKSIZE
-            if room < 0:
-                return
-            member = archive.extractfile(info) if info.isreg() else None
-            if member is not None:
-                digest, size = _hash(member, info.size)
-                yield digest, Member(info.name[-_LONGEST_NAME:], size)
-
-
-def _hash(member: IO[bytes], most: int) -> tuple[bytes, int]:
-    whole = blake3()
-    size = 0
-    while piece := member.read(_PIECE):
-        size += len(piece)
-        if size > most:
-            raise ValueError("it unpacks to too many bytes")
-        whole.update(piece)
-    return whole.digest(), size
+            if not info.isreg():
+                room.take(info.size)  # which `tarfile` skips
+            elif member := archive.extractfile(info):
+                yield info.name, room.read(member)

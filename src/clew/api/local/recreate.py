@@ -19,7 +19,10 @@ from clew.prov.locators import file_locator, path_of
 from clew.prov.queries import producers
 from clew.prov.queries.execution_record import ExecutionRecord, Version, load_record
 from clew.prov.queries.formats import STREAM, execution_id, path_fields
+from clew.prov.queries.lineage import content_links
+from clew.prov.queries.lineage.steps import LineageQueries
 from clew.prov.queries.targets import Target
+from clew.prov.row_keys import digest_bytes, digest_text
 from clew.redaction import credential_check, open_readonly, withheld_matcher
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.recreate_plan import Candidate, CannotRecreate, plan_recreation
@@ -29,6 +32,7 @@ from clew.replay.sandbox.initial_files import listing_reader
 from clew.run.launch.execution_backend import Derivation
 from clew.settings import machine_id
 from clew.store import Store
+from clew.store.archive_members import extract_member
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
@@ -127,6 +131,10 @@ class Recreation:
         return {
             "runs": [run.as_json() for run in self._runs],
             "taken": [os.fsdecode(path) for path in self._sources.taken.values()],
+            "unpacked": [
+                {"archive": path_fields(archive.locator)["path"], "member": archive.member}
+                for archive in self._sources.unpacked.values()
+            ],
             "verdict": "identical",
             "differences": [],
         }
@@ -192,6 +200,11 @@ class _Sources:
         self.taken: dict[str, bytes] = {}
         """Paths by digest of contents that are not stored but unchanged on disk, here or on the
         client."""
+        self.unpacked: dict[str, content_links.Candidate] = {}
+        """Archives by digest of contents that are only stored as their members."""
+        self._links = content_links.ContentLinks(
+            project.graph, LineageQueries(project.graph.connection)
+        )
         self._is_available = cache(self._check_available)
 
     # -- planning
@@ -207,6 +220,7 @@ class _Sources:
             self._works.clear()
             self._is_available.cache_clear()
             self.taken.clear()
+            self.unpacked.clear()
             try:
                 works = [] if self._is_available(wanted) else plan_recreation(wanted, self._makers)
             except CannotRecreate as error:
@@ -215,6 +229,7 @@ class _Sources:
                 break
         used = {wanted}.union(*(self._available_inputs(work) for work in works))
         self.taken = {digest: path for digest, path in self.taken.items() if digest in used}
+        self.unpacked = {d: archive for d, archive in self.unpacked.items() if d in used}
         return self._runs(works, found, values, network=network, gpu=gpu)
 
     def _inputs(self, work: Candidate) -> list[tuple[str, str | None]]:
@@ -246,7 +261,18 @@ class _Sources:
         path = self._on_disk(digest)
         if path is not None:
             self.taken[digest] = path
-        return path is not None
+            return True
+        return self._find_in_archive(digest)
+
+    def _find_in_archive(self, digest: str) -> bool:
+        places = producers.list_locations(self._project.graph, digest)
+        if any(self._is_provided(locator) for locator, _ in places):
+            return False  # what is used is stored, and credentials must not be
+        for archive in self._links.find_in_archives(digest_bytes(digest)):
+            if self._store.has(digest_text(archive.digest) or ""):
+                self.unpacked[digest] = archive
+                return True
+        return False
 
     def _on_disk(self, digest: str) -> bytes | None:
         for locator, size in producers.list_locations(self._project.graph, digest):
@@ -369,8 +395,9 @@ class _Sources:
         return replace(record, versions={k: supplied(v) for k, v in record.versions.items()})
 
     def take(self, runs: list[_PlannedRun]) -> None:
-        """Drop damaged contents that will be made again, and store the files found on disk."""
-        coming = set(self.taken).union(*(run.wanted for run in runs))
+        """Drop damaged contents that will be made again, and store the files found on disk and in
+        archives."""
+        coming = {*self.taken, *self.unpacked}.union(*(run.wanted for run in runs))
         for digest, sound in self._sound.items():
             if not sound and digest in coming:
                 self._store.give_up(digest)
@@ -378,6 +405,8 @@ class _Sources:
         for digest, path in self.taken.items():
             if digest not in brought and self._store.put_file(path).digest != digest:
                 raise Damaged(f"{os.fsdecode(path)} is changing", hint="try again")
+        for digest, archive in self.unpacked.items():
+            extract_member(self._store, digest_text(archive.digest) or "", digest)
         self._store.flush()
 
 

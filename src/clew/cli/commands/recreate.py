@@ -50,10 +50,10 @@ def command(
 ) -> int:
     """Recreate TARGET: a version (e2:PATH), or a file that was deleted.
 
-    Content that is stored, or is still unchanged on disk, is used. Otherwise the execution that
-    made the file is run again in isolation, after the executions that made its missing inputs:
-    as few as possible, in order. Each must produce identical bytes. If one does not, nothing is
-    written and the exit status is 3.
+    Content that is stored (also inside an archive), or is still unchanged on disk, is used.
+    Otherwise the execution that made the file is run again in isolation, after the executions that
+    made its missing inputs: as few as possible, in order. Each must produce identical bytes. If
+    one does not, nothing is written and the exit status is 3.
     """
     import clew
 
@@ -64,6 +64,9 @@ def command(
             lambda: project.recreate(target, to=to, dry_run=True, network=network, gpu=gpu),
         )
         if not as_json:
+            for unpacked in plan.unpacked:
+                archive = escape(shorten_path(unpacked["archive"]))
+                print_line(f"unpack {escape(unpacked['member'])} from {archive}")
             for run in plan.runs:
                 makes = ", ".join(escape(shorten_path(path)) for path in run["makes"])
                 print_line(f"{run['execution']}  {format_command(run['command'])}  makes {makes}")

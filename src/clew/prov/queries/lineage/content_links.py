@@ -179,7 +179,7 @@ class ContentLinks:
         for subject in subjects:
             assert subject.digest is not None
             digest = subject.digest
-            for found in (candidates.get(digest, ()), self._find_in_archives(digest)):
+            for found in (candidates.get(digest, ()), self.find_in_archives(digest)):
                 link = rank_candidates(
                     found,
                     at=subject.at,
@@ -223,7 +223,8 @@ class ContentLinks:
             if link.best in known
         ]
 
-    def _find_in_archives(self, digest: bytes) -> Iterator[Candidate]:
+    def find_in_archives(self, digest: bytes) -> Iterator[Candidate]:
+        """The recorded archives that contain a file with this content."""
         for archive in self._archives:
             member = self._list_members(digest_text(archive.digest) or "").get(digest)
             if member is not None:
