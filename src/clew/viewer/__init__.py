@@ -4,5 +4,5 @@
 whatever symbolic links or renames do. `directory_listing`, `download`, `upload` and
 `file_operations` do the work; `app` is HTTP; `page.*` is what the browser shows. It does not know
 users: the proxy before it must. Never contains anything about projects. Imported by
-`clew viewer` alone.
+`clew viewer`; the server uses its `origin_check`.
 """

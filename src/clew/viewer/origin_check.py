@@ -9,7 +9,7 @@ it would make a foreign page the same origin.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -18,36 +18,43 @@ from starlette.responses import Response
 from clew.kube.backend_tokens import HEADER, is_token
 from clew.viewer.problems import problem_response
 
-_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 def refuse_request(
     request: Request, names: Collection[str] | None, access_digest: str | None = None
 ) -> Response | None:
-    """What is answered to a request that is not let in; `names`: those of this machine that it
-    may be asked under, beside its own; None: any. `access_digest`: the SHA-256 of the access token
-    that each request must carry."""
-    given = request.headers.get(HEADER, "")
-    if access_digest is not None and not is_token(given, access_digest):
-        said = "this viewer is reached through the server only"
+    """The response to a request that is refused; None if it is allowed.
+
+    `names`: host names that the viewer answers to, besides those of this machine; None: any.
+    `access_digest`: the SHA-256 of the access token that each request must carry."""
+    token = request.headers.get(HEADER, "")
+    if access_digest is not None and not is_token(token, access_digest):
+        message = "this viewer can be reached through the server only"
         return problem_response(
-            403, "not-allowed", said, hint="clew server --on-cluster leads there"
+            403, "not-allowed", message, hint="open it from the pages of clew server --on-cluster"
         )
-    host = request.headers.get("host", "")
-    if names is not None and not (is_local(_name(host)) or _name(host) in names):
-        said = f"this viewer is not known as {_name(host)[:100]}"
-        return problem_response(421, "not-allowed", said, hint="clew viewer --known-as NAME")
-    if request.method in _SAFE:
-        return None
-    origin = request.headers.get("origin")
-    site = request.headers.get("sec-fetch-site", "none")
-    own = (f"http://{host}", f"https://{host}")
-    ours = origin in own if origin else site in ("same-origin", "none")
-    if not ours:
-        return problem_response(
-            403, "not-allowed", "another site's page cannot change anything here"
-        )
+    name = _name(request.headers.get("host", ""))
+    if names is not None and not (is_local(name) or name in names):
+        message = f"this viewer does not serve the host name {name[:100]}"
+        return problem_response(421, "not-allowed", message, hint="clew viewer --known-as NAME")
+    if request.method not in SAFE_METHODS and is_cross_origin(request.headers):
+        message = "a page of another origin cannot change anything here"
+        return problem_response(403, "not-allowed", message)
     return None
+
+
+def is_cross_origin(headers: Mapping[str, str], *, https_only: bool = False) -> bool | None:
+    """Whether a page of another origin made the request; None: the browser does not say.
+
+    Browsers send `Origin` with every WebSocket, every unsafe method and every CORS request, and
+    `Sec-Fetch-…` with every request, but only over HTTPS or to localhost."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if origin is not None:
+        host = headers.get("host", "").lower()
+        same = (f"https://{host}",) if https_only else (f"https://{host}", f"http://{host}")
+        return origin.lower() not in same
+    return None if site is None else site not in ("same-origin", "none")
 
 
 def is_local(name: str) -> bool:

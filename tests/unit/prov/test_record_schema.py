@@ -20,8 +20,9 @@ from clew.prov.events import (
     from_batch,
     to_batch,
 )
+from clew.prov.facets import MAX_DEPTH, MAX_TEXT, Facets
 from clew.prov.graph import Graph
-from clew.prov.record_schema import DEEPEST, LONGEST, Facets, check_events
+from clew.prov.record_schema import check_events
 from clew.redaction import Redactor
 from clew.witness import environment
 from clew.witness.accelerators import accelerators
@@ -148,12 +149,12 @@ def test_nothing_of_a_malformed_record_is_imported(graph: Graph) -> None:
 def test_unknown_facets_are_kept_within_bounds(graph: Graph) -> None:
     graph.import_events(record(future={"a": [1, None, 2.5, {"b": "c"}]}))
     deep: Any = 1
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         deep = [deep]
     for wrong in (
-        deep, "x" * (LONGEST + 1), [0] * 100_001, 2**64, float("nan"), b"x", {1: 2}, "\0",
+        deep, "x" * (MAX_TEXT + 1), [0] * 100_001, 2**64, float("nan"), b"x", {1: 2}, "\0",
         msgspec.msgpack.Ext(5, b"x"),
-        {"x" * (LONGEST + 1): 1},
+        {"x" * (MAX_TEXT + 1): 1},
     ):  # fmt: skip
         with pytest.raises(Rejected, match=r"facets\.future"):
             check_events(UID, record(future=wrong))

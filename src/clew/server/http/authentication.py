@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from clew.errors import ClewError
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
+from clew.viewer.origin_check import SAFE_METHODS, is_cross_origin
 
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SECURE_PREFIX = "__Host-"
 
 
@@ -167,20 +167,15 @@ def _cookies(request: HTTPConnection, name: str) -> Iterator[str]:
 def _is_same_origin(request: HTTPConnection) -> bool:
     """Whether the request comes from a page of this very origin, or from the user.
 
-    Browsers send `Origin` with every WebSocket, every unsafe method and every CORS request, and
-    `Sec-Fetch-…` with every request, but only over HTTPS or to localhost. A WebSocket is opened by
-    a GET but can change things, so its scope has no method and counts as unsafe.
+    A WebSocket is opened by a GET but can change things, so its scope has no method and counts as
+    unsafe.
     """
     headers, method = request.headers, request.scope.get("method")
-    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    if origin is not None:
-        host = headers.get("host", "").lower()
-        by_https = f"https://{host}"
-        allowed = (by_https,) if is_secure(request.scope) else (by_https, f"http://{host}")
-        return origin.lower() in allowed
-    if site is None:
-        return method in _SAFE_METHODS
-    if site in ("same-origin", "none"):
+    cross_origin = is_cross_origin(headers, https_only=is_secure(request.scope))
+    if cross_origin is None:
+        return method in SAFE_METHODS
+    if not cross_origin:
         return True
     opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
-    return method in ("GET", "HEAD") and opened == ("navigate", "document")
+    by_user = method in ("GET", "HEAD") and opened == ("navigate", "document")
+    return by_user and "origin" not in headers
