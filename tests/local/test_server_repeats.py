@@ -127,18 +127,18 @@ def chain(both: LocalAndRemote) -> LocalAndRemote:
 
 def test_a_file_is_made_again_there_and_put_here(chain: LocalAndRemote) -> None:
     chain.remove("a.mid", "b.mid", "raw.txt")
-    planned = chain.same("recreate", "b.mid", "--dry-run", "--json")
+    planned = chain.run_both("recreate", "b.mid", "--dry-run", "--json")
     assert [run["execution"] for run in planned["runs"]] == ["e2", "e3"]
-    assert not (chain.far / "b.mid").exists()
-    assert chain.same("recreate", "e3:b.mid").count("makes") == 2
+    assert not (chain.remote_folder / "b.mid").exists()
+    assert chain.run_both("recreate", "e3:b.mid").count("makes") == 2
     assert chain.read("b.mid") == "1\n2\n3\n1\n2\n3\n"
-    assert [one["id"] for one in chain.json("list")] == [f"e{n}" for n in range(1, 7)]
+    assert [one["id"] for one in chain.remote_json("list")] == [f"e{n}" for n in range(1, 7)]
 
 
 def test_what_lies_here_as_it_was_is_sent(chain: LocalAndRemote) -> None:
     """The server has never seen a.mid; this machine has it."""
     chain.remove("b.mid", "raw.txt")
-    done = chain.same("recreate", "b.mid", "--json")
+    done = chain.run_both("recreate", "b.mid", "--json")
     assert [run["execution"] for run in done["runs"]] == ["e3"]
     assert done["taken"] == ["HERE/a.mid"]
     assert chain.read("b.mid") == "1\n2\n3\n1\n2\n3\n"
@@ -146,11 +146,11 @@ def test_what_lies_here_as_it_was_is_sent(chain: LocalAndRemote) -> None:
 
 def test_what_is_stored_is_taken(chain: LocalAndRemote) -> None:
     chain.remove("c.txt")
-    chain.same("recreate", "c.txt", "--to", "back.txt")
+    chain.run_both("recreate", "c.txt", "--to", "back.txt")
     assert chain.read("back.txt") == "6\n"
     chain.write("c.txt", "by hand\n")
-    chain.same("recreate", "e4:c.txt", status=4)  # what is there now is stored nowhere
-    chain.same("recreate", "e4:c.txt", "--yes")
+    chain.run_both("recreate", "e4:c.txt", status=4)  # what is there now is stored nowhere
+    chain.run_both("recreate", "e4:c.txt", "--yes")
     assert chain.read("c.txt") == "6\n"
 
 
@@ -159,12 +159,12 @@ def test_what_cannot_be_made_again_says_why(chain: LocalAndRemote) -> None:
     chain.remove("b.mid")
     chain.sh("echo x > d.mid; cat d.mid > e.mid", "--exclude", "*.mid")
     chain.sh("cat made-by-hand.mid > f.txt || :", "--exclude", "*")
-    chain.same("recreate", "nowhere.txt", status=5)
-    chain.same("recreate", "e2", status=2)
+    chain.run_both("recreate", "nowhere.txt", status=5)
+    chain.run_both("recreate", "e2", status=2)
     chain.write("by-hand.mid", "1\n")
     chain.sh("cat by-hand.mid > g.mid", "--exclude", "*.mid")
     chain.remove("by-hand.mid", "g.mid")
-    chain.same("recreate", "g.mid", status=5)
+    chain.run_both("recreate", "g.mid", status=5)
 
 
 def test_what_comes_out_otherwise_is_not_put(both: LocalAndRemote) -> None:
