@@ -18,6 +18,7 @@ from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
 from tests.local.test_server_running import Asking, gone
 
 from clew.pipelines.runs import run_queue
+from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.events import Ended, from_batch
 from clew.server.parsing.compiled_pipelines import normalize_text
 
@@ -103,7 +104,7 @@ def over(asking: Asking, asked: list[str]) -> list[run_queue.Run]:
     until = time.monotonic() + 180
     while True:
         found = [asking.get(run) for run in asked]
-        if all(one.state in run_queue.FINAL_STATES for one in found):
+        if all(one.state in FINAL_STATES for one in found):
             return found
         assert time.monotonic() < until, f"still waiting: {[one.state for one in found]}"
         time.sleep(0.1)

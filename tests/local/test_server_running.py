@@ -22,6 +22,7 @@ import clew
 from clew import settings
 from clew.api.local.project import LocalProject as Opened
 from clew.pipelines.runs import run_queue
+from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import Graph
 from clew.server.catalogue import schedules
 
@@ -110,9 +111,7 @@ class Asking:
         with self.graph() as graph:
             wait_until(
                 "a run's end",
-                lambda: all(
-                    run_queue.get(graph, r).state in run_queue.FINAL_STATES for r in wanted
-                ),
+                lambda: all(run_queue.get(graph, r).state in FINAL_STATES for r in wanted),
             )
             return [run_queue.get(graph, run) for run in wanted]
 
@@ -214,6 +213,26 @@ def test_a_run_goes_on_when_the_server_comes_back(
     assert found.state == "succeeded"
     assert asking.counted() == {"1": 1}, "what was done stays done"
     assert answer(asking.project, "pipeline", "show", run)["outputs"] == {"Output": 2}
+
+
+def test_a_requested_run_is_resumed_by_the_command_line(asking: Asking, tmp_path: Path) -> None:
+    """The command line, our routes and Kubeflow's routes then all show its result."""
+    gate = tmp_path / "gate"
+    with run_server(asking.project, "--runs", "1") as server, server.client() as client:
+        run = asking.gated(gate)
+        asking.waits(gate)
+        wait_until("the record of the first task", lambda: done(asking, run))
+        canceled = answer(asking.project, "pipeline", "cancel", run)
+        assert (canceled["state"], asking.get(run).state) == ("canceled", "canceled")
+        gate.touch()
+        assert answer(asking.project, "pipeline", "resume", run)["state"] == "succeeded"
+        (listed,) = answer(asking.project, "pipeline", "list")
+        (shown,) = client.get("/api/v1/runs").json()["runs"]
+        (kubeflow,) = client.get("/apis/v2beta1/runs").json()["runs"]
+    assert (listed["state"], shown["state"]) == ("succeeded", "succeeded")
+    assert (kubeflow["state"], kubeflow["run_id"]) == ("SUCCEEDED", listed["uid"])
+    assert listed == shown
+    assert asking.counted() == {"1": 1}, "the finished task did not run again"
 
 
 def test_a_run_that_only_the_catalogue_takes_for_failed_can_be_retried(asking: Asking) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Version,
     )
     from clew.pipelines.runner.live_logs import Said
-    from clew.pipelines.runner.run_loop import Change
+    from clew.pipelines.runner.run_options import Change
 
 StrPath = str | PathLike[str]
 Say = Callable[[str], None]

@@ -10,7 +10,6 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from clew.pipelines.runs import run_list
 from clew.pipelines.runs.run_list import Position
-from clew.server import run_lookup
 from clew.server.http.authentication import session_of, set_cookie
 from clew.server.http.problems import problem_response
 from clew.server.server_state import Service
@@ -51,9 +50,10 @@ _NO_RUNS = """<p class="quiet">None yet. <code>clew pipeline run FILE</code> run
 def show_home_page(request: Request) -> HTMLResponse:
     service: Service = request.app.state.service
     with service.project() as project:
-        positions = run_list.list_runs(project.graph, Position(), _RUN_COUNT)
+        graph = project.graph
         runs = [
-            run_lookup.run_document(project, position.uid, tasks=False) for position in positions
+            run_list.get_run(graph, listed.uid, alive=project.is_alive, tasks=False)
+            for listed in run_list.list_positions(graph, Position(), _RUN_COUNT)
         ]
     text = _PAGE.format(project=escape(str(service.directory.root)), runs=_table(runs))
     return HTMLResponse(text, headers=_HEADERS)

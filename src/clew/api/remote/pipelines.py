@@ -11,21 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
-from clew.api.local.pipelines.pipelines import check_resumable, not_running_error
 from clew.api.project import Pipelines, Say, StrPath, ignore_message
 from clew.api.remote import downloads
 from clew.api.remote.client import Client
 from clew.errors import ClewError, NotFound, UsageError
+from clew.pipelines.runs.run_states import (
+    ACTIVE_STATES,
+    FINAL_STATES,
+    check_resumable,
+    not_running_error,
+)
 
 if TYPE_CHECKING:
     from clew.pipelines.engine.scopes import Node
     from clew.pipelines.runner.live_logs import Said
-    from clew.pipelines.runner.run_loop import Change
+    from clew.pipelines.runner.run_options import Change
 
 _POLL_SECONDS = 0.3
 """Seconds between queries for the state of a run or the output of a task."""
-_FINAL_STATES = ("succeeded", "failed", "canceled")
-_ACTIVE_STATES = ("pending", "running")
 
 Watch = Callable[["Change"], None]
 
@@ -107,10 +110,10 @@ class RemotePipelines(Pipelines):
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
         found = self._now(id)
-        if found["state"] not in _ACTIVE_STATES:
+        if found["state"] not in ACTIVE_STATES:
             raise not_running_error(found)
         self._client.server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
-        while found["state"] in _ACTIVE_STATES:
+        while found["state"] in ACTIVE_STATES:
             time.sleep(_POLL_SECONDS)
             found = self._now(found["uid"])
         return self.show(found["id"]) if found["id"] else found
@@ -162,7 +165,7 @@ class RemotePipelines(Pipelines):
             else:
                 time.sleep(_POLL_SECONDS)
         task = self.task(name)
-        if not printed and not task["execution"] and task["state"] not in _ACTIVE_STATES:
+        if not printed and not task["execution"] and task["state"] not in ACTIVE_STATES:
             why = task["why"] or task["error"] or task["state"]
             raise NotFound(f"{name} has printed nothing: {why}", hint="clew pipeline show")
 
@@ -177,7 +180,7 @@ class RemotePipelines(Pipelines):
     ) -> dict[str, Any]:
         """Report every change of a task until the run ends; `known`: the states of tasks so far."""
         try:
-            while (found := self._now(uid))["state"] not in _FINAL_STATES:
+            while (found := self._now(uid))["state"] not in FINAL_STATES:
                 _report_changes(found, known, watch)
                 time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
@@ -202,7 +205,7 @@ class _TaskState(NamedTuple):
 
 
 def _report_changes(run: dict[str, Any], known: dict[str, str], watch: Watch) -> None:
-    from clew.pipelines.runner.run_loop import Change
+    from clew.pipelines.runner.run_options import Change
 
     for task in run["tasks"]:
         state = task["state"]

@@ -30,6 +30,7 @@ from clew import db
 from clew.errors import NoDatabase, NotFound
 from clew.pipelines.engine.scopes import Artifact, Node, Values
 from clew.pipelines.runner import event_journal
+from clew.pipelines.runner.cancellation import is_cancel_requested
 from clew.pipelines.runner.live_logs import Sayings
 from clew.pipelines.runner.task_reuse import CACHE, Verdict
 from clew.pipelines.tasks.attempt import Attempt
@@ -45,7 +46,6 @@ from clew.settings import Settings, machine_id
 from clew.store.errors import from_os
 from clew.witness import environment
 
-_CANCEL = "cancel"
 _PAUSE = 0.5
 """Seconds between looks at whether the database is back."""
 _PATIENCE = 10.0
@@ -58,24 +58,6 @@ _AHEAD = 32
 """Tasks that may have run and not be told yet."""
 _MANY = 50
 """Tasks that are told until it is worth the time to give memory back."""
-
-
-def stop(directory: ProjectDirectory, uid: str) -> bool:
-    """Let a run end; false where it does not run on this machine."""
-    if not execution_locks.is_alive(directory, uid):
-        return False
-    with contextlib.suppress(FileNotFoundError):  # it has just ended
-        (directory.spool / uid / _CANCEL).touch()
-    return True
-
-
-def cancel(directory: ProjectDirectory, uid: str) -> bool:
-    """As `stop`, and wait until it has ended."""
-    if not stop(directory, uid):
-        return False
-    while execution_locks.is_alive(directory, uid):
-        time.sleep(0.02)
-    return True
 
 
 class Earlier(Struct, frozen=True):
@@ -163,8 +145,7 @@ class Recorder:
 
     @property
     def canceled(self) -> bool:
-        """Whether somebody wants the run to end."""
-        return (self._directory.spool / self.uid / _CANCEL).exists()
+        return is_cancel_requested(self._directory, self.uid)
 
     def begin(self) -> None:
         """Give the run its number."""

@@ -1,5 +1,7 @@
-"""Carries out what the engine decides: as many tasks at once as there is room, each a witnessed
-process, and every change told to the graph and to whoever watches."""
+"""The loop that performs a run: it carries out the engine's decisions, records and reports them.
+
+It runs as many tasks at once as the machine has capacity for, each as a recorded execution.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,9 @@ import queue
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from clew.errors import NoDatabase, NotAllowed
 from clew.pipelines.engine.admission_queue import AdmissionQueue
@@ -26,11 +26,11 @@ from clew.pipelines.engine.engine import (
     TaskResult,
 )
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.engine.resources import Capacity
-from clew.pipelines.engine.scopes import Node, Values
-from clew.pipelines.runner.interrupts import interrupting
+from clew.pipelines.engine.scopes import Values
+from clew.pipelines.runner.cancellation import sigterm_as_interrupt
 from clew.pipelines.runner.recorder import Earlier, Recorder, Told
 from clew.pipelines.runner.run_info import WORKSPACE, about
+from clew.pipelines.runner.run_options import Change, RunOptions
 from clew.pipelines.runner.task_reuse import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.spec.ir import Dag, Pipeline
 from clew.pipelines.tasks import machine_resources
@@ -45,30 +45,19 @@ from clew.prov.queries.pipelines.tasks import FinishedTask
 from clew.settings import Settings
 
 PIPELINE = "pipeline.yaml"
-"""In a run's directory: what was run."""
-_PATIENCE = 1.0
-"""Seconds that a task has to end by itself when the run is canceled."""
-_AWAY = 1.0
-"""Seconds until a task is tried again that cannot begin because the database is away."""
-_LOOK = 0.2
-"""Seconds between looks at whether the run was canceled."""
-_TURN = 0.0001
-"""Seconds that the thread which tells the graph may keep the others waiting."""
+"""The text of the pipeline, in the directory of the run."""
+_TERMINATION_SECONDS = 1.0
+"""Between SIGTERM and SIGKILL to a task when the run is canceled."""
+_RETRY_SECONDS = 1.0
+"""Pause before a task that cannot start without the database is tried again."""
+_CHECK_SECONDS = 0.2
+"""Between two checks whether the run was canceled."""
+_SWITCH_SECONDS = 0.0001
+"""How long the recorder's thread may keep the others waiting."""
 
 
-class _TooLong(Exception):
-    """The run is over, since its time is."""
-
-
-class Change(Struct, frozen=True):
-    """Something happened to a task; `seconds` since it began, where it is over."""
-
-    node: Node
-    execution: str | None = None
-    seconds: float | None = None
-    why: str | None = None
-    reused: str | None = None
-    """The task that stands for it."""
+class _DeadlineExceeded(Exception):
+    """The run has reached its deadline."""
 
 
 def run(
@@ -80,109 +69,108 @@ def run(
     file: Path,
     text: str,
     python: str,
+    mapped: PlatformMapping,
+    options: RunOptions,
     earlier: Earlier | None = None,
     uid: str | None = None,
     facts: Mapping[str, str] | None = None,
     workers: WorkerPool | None = None,
-    jobs: int | None = None,
-    reuse: bool = True,
-    on_host: bool = False,
-    mapped: PlatformMapping,
-    say: Callable[[str], None] = lambda _: None,
-    watch: Callable[[Change], None] = lambda _: None,
 ) -> str:
-    """Run a pipeline to its end, however that is; the answer is the run's id. `text` is what it
-    was read from; `earlier`: the run that is gone on with; `uid`, `facts`: what a new one is
-    called, and what else its tasks may ask about it; `workers`: those that wait for it."""
+    """Run a pipeline until it succeeds, fails or is canceled, and return the run's id.
+
+    `text`: what the pipeline was parsed from. `earlier`: the run to resume. `uid`, `facts`: of a
+    new run, its uid and the values of placeholders. `workers`: processes started ahead of time.
+    """
     workers = workers or WorkerPool(directory, settings)
     workers.set_redaction(directory, settings)
-    recorder = Recorder(directory, settings, earlier, uid=uid, say=say)
-    turn = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN)
+    recorder = Recorder(directory, settings, earlier, uid=uid, say=options.say)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         recorder.begin()
-        asked = (one.resources.accelerators for one in pipeline.components.values())
-        room = machine_resources.measure_capacity(jobs, gpus=any(one is not None for one in asked))
-        memo = Memo(directory, settings, pipeline.name, recorder.uid)
-        running = _Running(
+        loop = _RunLoop(
             directory,
             settings,
             pipeline,
             inputs,
-            recorder,
-            memo,
-            python,
-            room,
-            reuse,
-            on_host,
-            mapped,
-            say,
-            watch,
-            facts or {},
-            workers,
+            python=python,
+            mapped=mapped,
+            options=options,
+            facts=facts or {},
+            recorder=recorder,
+            workers=workers,
         )
         if earlier is not None:
-            return running.go_on(earlier)
-        return running.run(file, text)
+            return loop.resume(earlier)
+        return loop.start(file, text)
     finally:
-        sys.setswitchinterval(turn)
+        sys.setswitchinterval(interval)
         recorder.close()
 
 
-class _Running:
+class _RunLoop:
+    """Starts tasks, waits for them, and passes their results to the engine."""
+
     def __init__(
         self,
         directory: ProjectDirectory,
         settings: Settings,
         pipeline: Pipeline,
         inputs: Values,
-        recorder: Recorder,
-        memo: Memo,
+        *,
         python: str,
-        room: Capacity,
-        reuse: bool,
-        on_host: bool,
         mapped: PlatformMapping,
-        say: Callable[[str], None],
-        watch: Callable[[Change], None],
+        options: RunOptions,
         facts: Mapping[str, str],
+        recorder: Recorder,
         workers: WorkerPool,
     ) -> None:
-        self._directory = directory
-        self._settings = settings
         self._pipeline = pipeline
         self._inputs = inputs
+        self._options = options
         self._recorder = recorder
-        self._memo = memo
-        self._reuse = reuse
-        self._watch = watch
-        self._place = directory.root / RUNS / recorder.id
-        self._facts = {**about(pipeline.name, recorder.id, recorder.uid, self._place), **facts}
+        self._memo = Memo(directory, settings, pipeline.name, recorder.uid)
+        self._run_directory = directory.root / RUNS / recorder.id
+        self._facts = {
+            **about(pipeline.name, recorder.id, recorder.uid, self._run_directory),
+            **facts,
+        }
+        components = pipeline.components.values()
+        gpus = any(component.resources.accelerators is not None for component in components)
+        capacity = machine_resources.measure_capacity(options.jobs, gpus=gpus)
         self._engine = Engine(
-            pipeline, inputs, self._facts, ready_limit=max(READY_LIMIT, 2 * room.max_parallel)
+            pipeline, inputs, self._facts, ready_limit=max(READY_LIMIT, 2 * capacity.max_parallel)
         )
-        self._on_host = on_host
         self._workers = workers
         self._attempts = AttemptFactory(
-            directory, settings, python, self._facts, workers, on_host=on_host, say=say
+            directory,
+            settings,
+            python,
+            self._facts,
+            workers,
+            on_host=options.on_host,
+            say=options.say,
         )
-        self._busy: dict[str, Attempt] = {}
         self._platform = os.fspath(mapped.file) if mapped.file.exists() else None
-        self._volumes = Volumes(mapped, directory, self._place, recorder.uid)
-        self._places: dict[str, MountPoints] = {}
-        self._turns = AdmissionQueue(room, self._volumes, self._facts, say)
+        self._volumes = Volumes(mapped, directory, self._run_directory, recorder.uid)
+        self._admission = AdmissionQueue(capacity, self._volumes, self._facts, options.say)
         self._deadlines = Deadlines()
-        self._done: dict[str, FinishedTask] = {}  # before this run was resumed
-        self._looked = 0.0
-        self._since: dict[str, float] = {}
+        self._resumed: dict[str, FinishedTask] = {}
+        """The tasks that were finished before this run was resumed."""
+        # By the paths of tasks: running attempts, their mounts, when they started, whether they
+        # can be reused, and all their attempts so far.
+        self._running: dict[str, Attempt] = {}
+        self._mounts: dict[str, MountPoints] = {}
+        self._started: dict[str, float] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._tried: dict[str, list[Attempt]] = {}
         self._finished: queue.SimpleQueue[Attempt] = queue.SimpleQueue()
+        self._last_check = 0.0
 
-    def run(self, file: Path, text: str) -> str:
+    def start(self, file: Path, text: str) -> str:
         dag = self._pipeline.root.body
         assert isinstance(dag, Dag)
-        self._make_place(text)
+        self._make_run_directory(text)
         self._recorder.started(
             self._pipeline.name,
             self._inputs,
@@ -190,44 +178,44 @@ class _Running:
             file=os.fspath(file),
             facts=self._facts,
             options={
-                "reuse": self._reuse,
-                "on_host": self._on_host,
+                "reuse": self._options.reuse,
+                "on_host": self._options.on_host,
                 "platform": self._platform,
             },
         )
-        return self._to_its_end()
+        return self._perform()
 
-    def _make_place(self, text: str) -> None:
+    def resume(self, earlier: Earlier) -> str:
+        self._resumed = earlier.done
+        self._facts.update(earlier.facts)
+        return self._perform()
+
+    def _make_run_directory(self, text: str) -> None:
         try:
-            self._place.mkdir(parents=True, exist_ok=True)
-            keep_from_git(self._place.parent)
-            (self._place / PIPELINE).write_text(text)
+            self._run_directory.mkdir(parents=True, exist_ok=True)
+            keep_from_git(self._run_directory.parent)
+            (self._run_directory / PIPELINE).write_text(text)
         except OSError as error:
             self._recorder.forget()
             raise NotAllowed(
-                f"{self._place} cannot be made: {error.strerror}",
+                f"{self._run_directory} cannot be made: {error.strerror}",
                 hint="is there room, and may you write there?",
             ) from error
 
-    def go_on(self, earlier: Earlier) -> str:
-        self._done = earlier.done
-        self._facts.update(earlier.facts)
-        return self._to_its_end()
-
-    def _to_its_end(self) -> str:
+    def _perform(self) -> str:
         state, why = "failed", None
         if self._pipeline.workspace:
-            (self._place / WORKSPACE).mkdir(parents=True, exist_ok=True)
+            (self._run_directory / WORKSPACE).mkdir(parents=True, exist_ok=True)
         try:
-            with interrupting():
-                self._go()
+            with sigterm_as_interrupt():
+                self._loop()
             failed = self._engine.failed
             state = "failed" if failed else "succeeded"
             why = f"{failed.path}: {failed.error}" if failed else None
         except KeyboardInterrupt:
             self._cancel()
             state, why = "canceled", "the run was canceled"
-        except _TooLong as error:
+        except _DeadlineExceeded as error:
             self._cancel()
             why = str(error)
         except BaseException as error:
@@ -238,18 +226,18 @@ class _Running:
             self._end(state, why)
         return self._recorder.id
 
-    def _go(self) -> None:
+    def _loop(self) -> None:
         self._deadlines.start("", self._pipeline.deadline, time.monotonic())
-        self._take(self._engine.begin())
-        self._start()
+        self._apply(self._engine.begin())
+        self._start_ready()
         while not self._engine.done:
-            self._await()
-            self._start()
+            self._wait()
+            self._start_ready()
             if self._recorder.failure is not None:
                 raise self._recorder.failure
 
     def _end(self, state: str, why: str | None) -> None:
-        """All has ended: so do the workers, and the rest is told."""
+        """End the workers, and record the end of the run."""
         self._volumes.close()
         outputs = self._engine.outputs if state == "succeeded" else Values()
         self._recorder.ended(state, outputs, why)
@@ -260,143 +248,148 @@ class _Running:
 
     # -- one step
 
-    def _take(self, instructions: Iterable[Instruction]) -> None:
-        for one in instructions:
-            if isinstance(one, StartTask):
-                self._line_up(one, time.monotonic() + one.wait)
+    def _apply(self, instructions: Iterable[Instruction]) -> None:
+        for instruction in instructions:
+            if isinstance(instruction, StartTask):
+                self._enqueue(instruction, time.monotonic() + instruction.wait)
             else:
-                self._over(one)
+                self._record_end(instruction)
 
-    def _line_up(self, what: StartTask, when: float) -> None:
-        bare = what.node.path in self._done or isinstance(what.node.component.body, Dag)
-        self._turns.add(what, when, needs_resources=not bare)
+    def _enqueue(self, task: StartTask, when: float) -> None:
+        bare = task.node.path in self._resumed or isinstance(task.node.component.body, Dag)
+        self._admission.add(task, when, needs_resources=not bare)
 
-    def _start(self) -> None:
-        """Begin what is ready, as long as there is room. Nothing begins while the database is
+    def _start_ready(self) -> None:
+        """Start the ready tasks for which there is capacity. None starts while the database is
         away: another server may have claimed the run."""
-        while (turn := self._turns.next(self._busy, time.monotonic())) is not None:
+        while (turn := self._admission.next(self._running, time.monotonic())) is not None:
             self._recorder.keep_up()
             if turn.error is not None:
-                self._take(
-                    self._engine.task_ended(turn.start.node.path, TaskResult(error=turn.error))
-                )
+                self._end_task(turn.start.node.path, TaskResult(error=turn.error))
                 continue
             try:
                 if not self._recorder.away:
-                    self._begin(turn.start, turn.environment)
+                    self._start_task(turn.start, turn.environment)
                     continue
-            except NoDatabase:  # nobody can tell whether the task need be run
+            except NoDatabase:  # it is unknown whether the task can be reused
                 pass
-            self._turns.release(turn.start.node.path)
-            self._line_up(turn.start, time.monotonic() + _AWAY)
+            self._admission.release(turn.start.node.path)
+            self._enqueue(turn.start, time.monotonic() + _RETRY_SECONDS)
 
-    def _begin(self, what: StartTask, given: TaskEnvironment) -> None:
-        node = what.node
+    def _start_task(self, task: StartTask, given: TaskEnvironment) -> None:
+        node = task.node
         if isinstance(node.component.body, Dag):
-            self._take(self._engine.retry_group(node.path))
+            self._apply(self._engine.retry_group(node.path))
             return
-        if node.path in self._done:
-            outputs = outputs_of(node, self._done[node.path])
-            self._take(self._engine.task_ended(node.path, TaskResult(outputs=outputs)))
+        if node.path in self._resumed:
+            outputs = outputs_of(node, self._resumed[node.path])
+            self._end_task(node.path, TaskResult(outputs=outputs))
             return
         if is_builtin(node):
-            self._since.setdefault(node.path, time.monotonic())
-            self._launch(BuiltinAttempt(node, self._place / node.path, self._volumes, self._facts))
+            self._started.setdefault(node.path, time.monotonic())
+            self._launch(
+                BuiltinAttempt(node, self._run_directory / node.path, self._volumes, self._facts)
+            )
             return
         try:
             variables, image = self._attempts.variables(node), self._attempts.image_digest(node)
         except BadInput as error:
-            self._take(self._engine.task_ended(node.path, TaskResult(error=str(error))))
+            self._end_task(node.path, TaskResult(error=str(error)))
             return
         variables |= given.variables
-        if node.path not in self._since:
+        if node.path not in self._started:
             verdict = self._memo.decide(
                 node,
                 self._workers.task_variables(variables),
                 image=image,
-                reuse=self._reuse and node.task.reuse and not self._unseen(image, given),
+                reuse=self._options.reuse
+                and node.task.reuse
+                and not self._has_hidden_effects(image, given),
             )
-            self._since[node.path] = time.monotonic()
+            self._started[node.path] = time.monotonic()
             if verdict.reused is None:
                 self._attempts.prepare(node, variables)
-                self._since[node.path] = time.monotonic()
+                self._started[node.path] = time.monotonic()
             self._recorder.task_started(node, verdict)
             self._verdicts[node.path] = verdict
             if verdict.reused is not None:
-                self._take(self._engine.task_ended(node.path, TaskResult(outputs=verdict.outputs)))
+                self._end_task(node.path, TaskResult(outputs=verdict.outputs))
                 return
-        again = f"@{what.attempt}" if what.attempt > 1 else ""
-        heard = self._recorder.sayings.listen(node.path)
-        errand = TaskFiles(node, find_free_directory(self._place / f"{node.path}{again}"), heard)
+        suffix = f"@{task.attempt}" if task.attempt > 1 else ""
+        directory = find_free_directory(self._run_directory / f"{node.path}{suffix}")
+        files = TaskFiles(node, directory, self._recorder.sayings.listen(node.path))
         try:
-            self._places[node.path] = self._volumes.mount(
+            self._mounts[node.path] = self._volumes.mount(
                 given.mount_points, mounted=image is not None
             )
         except VolumeError as error:
-            self._take(self._engine.task_ended(node.path, TaskResult(error=str(error))))
+            self._end_task(node.path, TaskResult(error=str(error)))
             return
-        self._launch(self._attempts.create(errand, variables, given.mount_points))
+        self._launch(self._attempts.create(files, variables, given.mount_points))
 
-    def _unseen(self, image: str | None, given: TaskEnvironment) -> bool:
-        """Whether a task may read, or leave, what nobody who reuses it would know of."""
+    def _has_hidden_effects(self, image: str | None, given: TaskEnvironment) -> bool:
+        """Whether the task may read or write what its record does not show: volumes, and what a
+        container gets from outside."""
         more = bool(given.mount_points or given.variables or self._pipeline.workspace)
         return given.shared or (image is not None and more)
 
     def _launch(self, attempt: Attempt) -> None:
         node = attempt.node
-        self._watch(Change(node))
-        self._busy[node.path] = attempt
+        self._options.watch(Change(node))
+        self._running[node.path] = attempt
         self._deadlines.start(node.path, node.component.platform.deadline, time.monotonic())
         attempt.start(self._finished.put)
 
-    def _await(self) -> None:
-        """Until a task ends, or one may be tried again, or it is time to look around."""
-        if time.monotonic() - self._looked >= _LOOK:
-            self._look_around()
-        pause = _LOOK
-        for when in (self._turns.next_time, self._deadlines.next()):
+    def _wait(self) -> None:
+        """Wait until a task ends, one may be retried, or the next check is due."""
+        if time.monotonic() - self._last_check >= _CHECK_SECONDS:
+            self._check()
+        pause = _CHECK_SECONDS
+        for when in (self._admission.next_time, self._deadlines.next()):
             if when is not None:
                 pause = min(pause, max(0.0, when - time.monotonic()))
         self._recorder.at_rest.set()
         try:
             attempt = self._finished.get(timeout=pause)
         except queue.Empty:
-            self._looked = 0.0
+            self._last_check = 0.0
             return
         finally:
             self._recorder.at_rest.clear()
         path = attempt.node.path
-        del self._busy[path]
-        self._turns.release(path)
+        del self._running[path]
+        self._admission.release(path)
         self._tried.setdefault(path, []).append(attempt)
         self._memo.changed()
         for worker in self._workers.pop_finished():
             self._recorder.leaves(worker)
-        self._volumes.unmount(self._places.pop(path, frozenset()))
+        self._volumes.unmount(self._mounts.pop(path, frozenset()))
         late_by = self._deadlines.end(path)
-        outcome = TaskResult(error=late_by) if late_by else attempt.result()
-        self._take(self._engine.task_ended(path, outcome))
+        self._end_task(path, TaskResult(error=late_by) if late_by else attempt.result())
 
-    def _look_around(self) -> None:
-        """Does somebody want it all to end, has anything taken too long, is anything gone?"""
-        self._looked = time.monotonic()
-        for late, number in self._deadlines.pop_expired(self._looked):
+    def _end_task(self, path: str, result: TaskResult) -> None:
+        self._apply(self._engine.task_ended(path, result))
+
+    def _check(self) -> None:
+        """Check for deadlines, for a request to cancel, and for workers that died."""
+        self._last_check = time.monotonic()
+        for late, number in self._deadlines.pop_expired(self._last_check):
             if not late:
-                raise _TooLong(self._deadlines.end(late))
-            self._busy[late].stop(number)
+                raise _DeadlineExceeded(self._deadlines.end(late))
+            self._running[late].stop(number)
         if self._recorder.canceled:
             raise KeyboardInterrupt
         self._workers.check_tasks()
 
-    def _over(self, one: TaskFinished) -> None:
-        node = one.node
-        if self._done.pop(node.path, None) is not None:
-            return  # and told already
-        since = self._since.pop(node.path, None)
+    def _record_end(self, finished: TaskFinished) -> None:
+        node = finished.node
+        if self._resumed.pop(node.path, None) is not None:
+            return  # it was recorded before the run was resumed
+        since = self._started.pop(node.path, None)
         took = None if since is None else time.monotonic() - since
         verdict = self._verdicts.pop(node.path, None)
         reused = verdict.reused if verdict else None
-        why = one.why or (verdict.why if verdict else None)
+        why = finished.why or (verdict.why if verdict else None)
         tried = self._tried.pop(node.path, [])
         change = Change(node, None, took, why, reused.task if reused else None)
         self._recorder.task_over(
@@ -406,17 +399,17 @@ class _Running:
                 why,
                 verdict,
                 os.fspath(tried[-1].directory) if tried else None,
-                done=lambda id_: self._watch(replace(change, execution=id_)),
+                done=lambda id_: self._options.watch(replace(change, execution=id_)),
             )
         )
 
     def _cancel(self) -> None:
         stopped = self._engine.cancel()
-        waiting = dict(self._busy)
-        for number, patience in ((signal.SIGTERM, _PATIENCE), (signal.SIGKILL, 60.0)):
+        waiting = dict(self._running)
+        for number, seconds in ((signal.SIGTERM, _TERMINATION_SECONDS), (signal.SIGKILL, 60.0)):
             for attempt in waiting.values():
                 attempt.stop(number)
-            until = time.monotonic() + patience
+            until = time.monotonic() + seconds
             while waiting and (left := until - time.monotonic()) > 0:
                 try:
                     ended = self._finished.get(timeout=left)
@@ -424,5 +417,5 @@ class _Running:
                     break
                 waiting.pop(ended.node.path, None)
                 self._tried.setdefault(ended.node.path, []).append(ended)
-        for one in stopped:
-            self._over(one)
+        for finished in stopped:
+            self._record_end(finished)

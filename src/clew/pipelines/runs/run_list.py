@@ -1,13 +1,23 @@
-"""The list of all runs: those requested from the server and those started with the CLI."""
+"""The runs of a project and how they went, from their requests and their records.
+
+A run that a server was asked for has a request at once, and a record in the graph when it has
+started. A run started with `clew pipeline run` has only a record. The command line, our routes and
+Kubeflow's routes all take the state of a requested run from its request, so they agree.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from clew.errors import NotFound
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import Run
+from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import Graph
+from clew.prov.queries.executions import IsRunning
+from clew.prov.queries.formats import format_time
+from clew.prov.queries.pipelines import runs as records
 
 _COUNTS = "SELECT state, COUNT(*) FROM run_request WHERE project = ? GROUP BY state"
 _PAGE = f"""
@@ -19,6 +29,7 @@ SELECT uid, at FROM (
 ) AS every WHERE at < ? OR (at = ? AND uid < ?) ORDER BY at DESC, uid DESC LIMIT ?
 """  # noqa: S608
 _END_OF_TIME = 2**62
+_NO_LIMIT = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -34,11 +45,45 @@ def count_by_state(graph: Graph) -> dict[str, int]:
     return {str(state): int(n) for state, n in graph.connection.rows(_COUNTS, (graph.project,))}
 
 
-def list_runs(graph: Graph, after: Position, limit: int) -> list[Position]:
+def list_positions(graph: Graph, after: Position, limit: int) -> list[Position]:
     """The runs after a position, newest first."""
     project = graph.project
     parameters = (project, project, project, after.at, after.at, after.uid, limit)
     return [Position(int(at), str(uid)) for uid, at in graph.connection.rows(_PAGE, parameters)]
+
+
+def list_runs(graph: Graph, *, alive: IsRunning) -> list[dict[str, Any]]:
+    """All runs, oldest first, without their tasks."""
+    positions = list_positions(graph, Position(), _NO_LIMIT)
+    return [get_run(graph, run.uid, alive=alive, tasks=False) for run in reversed(positions)]
+
+
+def get_run(graph: Graph, text: str, *, alive: IsRunning, tasks: bool = True) -> dict[str, Any]:
+    """The run that `text` names by id (`r1`) or uid. `alive`: does a process hold its lock?"""
+    try:
+        recorded = records.get_run(graph, text, alive=alive, tasks=tasks)
+    except NotFound:
+        request = find_request(graph, text)
+        if request is None:
+            raise
+        return {**_build_unstarted(request), **({"tasks": []} if tasks else {})}
+    return _merge(recorded, find_request(graph, recorded["uid"]))
+
+
+def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
+    """A started run with the number of its tasks in each state, in place of the tasks."""
+    recorded = records.get_run_with_counts(graph, text, alive=alive)
+    return _merge(recorded, find_request(graph, recorded["uid"]))
+
+
+def find_uid(graph: Graph, text: str) -> str:
+    """The uid of the run that `text` names by id or uid."""
+    try:
+        return records.find_run(graph, text).uid
+    except NotFound:
+        if find_request(graph, text) is None:
+            raise
+        return text
 
 
 def find_request(graph: Graph, uid: str) -> Run | None:
@@ -47,3 +92,41 @@ def find_request(graph: Graph, uid: str) -> Run | None:
         return run_queue.get(graph, uid)
     except NotFound:
         return None
+
+
+def is_finished(graph: Graph, uid: str, *, alive: IsRunning) -> bool:
+    """Whether the run has ended; only a resume can start it again."""
+    request = find_request(graph, uid)
+    return not alive(uid) and (request is None or request.state in FINAL_STATES)
+
+
+def _merge(recorded: dict[str, Any], request: Run | None) -> dict[str, Any]:
+    if request is None:
+        return {**recorded, "created": recorded["started"], "experiment": None}
+    state = "pending" if request.state == "queued" else request.state
+    return {
+        **recorded,
+        "state": state,
+        # An interrupted run is resumed: its recorded error does not count while it is queued.
+        "error": (request.error or recorded["error"]) if state in FINAL_STATES else None,
+        "created": format_time(request.created),
+        "experiment": request.experiment,
+    }
+
+
+def _build_unstarted(request: Run) -> dict[str, Any]:
+    return {
+        "id": None,
+        "uid": request.id,
+        "name": request.name,
+        "state": request.state if request.state in FINAL_STATES else "pending",
+        "started": None,
+        "ended": format_time(request.finished),
+        "seconds": None,
+        "file": None,
+        "inputs": request.config.get("parameters") or {},
+        "outputs": {},
+        "error": request.error,
+        "created": format_time(request.created),
+        "experiment": request.experiment,
+    }

@@ -19,7 +19,6 @@ from clew.pipelines.runs import pipeline_specs
 from clew.pipelines.runs.leases import LeaseWatcher
 from clew.prov.graph import Graph
 
-FINAL_STATES = ("succeeded", "failed", "canceled")
 MAX_TRIES = 3
 """How many workers a run may lose before it fails: the run may be what kills them."""
 
@@ -54,6 +53,10 @@ WHERE id = ? AND (state = 'queued' OR (state = 'running' AND lease < ?)) RETURNI
 """
 _RENEW = """
 UPDATE run_request SET lease = ? WHERE id = ? AND holder = ? AND state = 'running' RETURNING stop
+"""
+_CLAIM_FINISHED = """
+UPDATE run_request SET state = 'running', holder = ?, lease = ?, tries = 1, stop = 0, error = NULL
+WHERE project = ? AND id = ? AND state IN ('failed', 'canceled') RETURNING id
 """
 _MARK_STARTED = "UPDATE run_request SET began = COALESCE(began, ?) WHERE id = ? AND holder = ?"
 _FINISH = """
@@ -90,19 +93,28 @@ TERMINATED = "terminated on request"
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewRun:
-    """A run to be queued. `config`: {parameters: {…}, pipeline_root: …, options: {…}}, where the
-    options are jobs and reuse."""
+class RunTemplate:
+    """What is given for a new run, and for a schedule, which makes runs.
+
+    `config`: {parameters: {…}, pipeline_root: …, options: {…}}, where the options are jobs and
+    reuse.
+    """
 
     experiment: str
     name: str
-    spec: str
-    """The text of the compiled pipeline: one or two YAML documents, or JSON."""
-    config: dict[str, Any] = field(default_factory=dict)
     description: str = ""
     pipeline: str | None = None
     version: str | None = None
     service_account: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRun(RunTemplate):
+    """A run to be queued."""
+
+    spec: str
+    """The text of the compiled pipeline: one or two YAML documents, or JSON."""
     schedule: str | None = None
     scheduled: int | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -204,6 +216,11 @@ def claim(
         if connection.one(_CLAIM, (holder, lease, row[0], now)):
             return _get(graph, str(row[0]))
     return None
+
+
+def claim_finished(graph: Graph, run: str, holder: str, *, lease: int) -> bool:
+    """Claim a failed or canceled run, to resume it; false if another process was faster."""
+    return graph.connection.one(_CLAIM_FINISHED, (holder, lease, graph.project, run)) is not None
 
 
 def renew_lease(graph: Graph, run: str, holder: str, *, lease: int) -> bool | None:

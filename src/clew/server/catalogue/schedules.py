@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from clew.errors import NotFound, UsageError
 from clew.pipelines.runs import pipeline_specs
+from clew.pipelines.runs.run_queue import RunTemplate
 from clew.prov.graph import Graph
 from clew.server.parsing import cron
 
@@ -33,11 +34,9 @@ _DELETE = "DELETE FROM schedule WHERE project = ? AND id = ? RETURNING spec"
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewSchedule:
+class NewSchedule(RunTemplate):
     """A new schedule. Exactly one of `cron` and `interval` (seconds) is set."""
 
-    experiment: str
-    name: str
     cron: str | None = None
     interval: int | None = None
     starts: int | None = None
@@ -45,13 +44,8 @@ class NewSchedule:
     enabled: bool = True
     most: int = 1
     catchup: bool = True
-    description: str = ""
-    pipeline: str | None = None
-    version: str | None = None
     spec: str | None = None
     """The text of the compiled pipeline; None: that of `version`, or of the latest version."""
-    service_account: str = ""
-    config: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from clew.prov.queries.formats import format_time
 from clew.server.catalogue import experiments, schedules
 from clew.server.catalogue.list_fields import SCHEDULES
 from clew.server.catalogue.schedules import NewSchedule, Schedule
-from clew.server.kfp import pipeline_sources
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep, UrlFields
 from clew.server.kfp.responses import empty_response, json_response, without_empty
+from clew.server.kfp.run_templates import read_template, template_fields
 from clew.server.parsing import compiled_pipelines, cron
 
 router = APIRouter()
@@ -37,20 +37,14 @@ def _schedule_response(schedule: Schedule, **more: Any) -> dict[str, Any]:
             "periodic_schedule": without_empty(**times, interval_second=str(schedule.interval))
         }
     return without_empty(
+        **template_fields(schedule),
         recurring_run_id=schedule.id,
-        display_name=schedule.name,
-        description=schedule.description,
-        pipeline_version_reference=pipeline_sources.reference(schedule.pipeline, schedule.version),
-        runtime_config=schedule.config,
-        service_account=schedule.service_account,
         max_concurrency=str(schedule.most),
         trigger=trigger,
         mode="ENABLE" if schedule.enabled else "DISABLE",
         status="ENABLED" if schedule.enabled else "DISABLED",
-        created_at=format_time(schedule.created),
         updated_at=format_time(schedule.updated),
         no_catchup=not schedule.catchup,
-        experiment_id=schedule.experiment,
         **more,
     )
 
@@ -94,26 +88,24 @@ def _read_concurrency(body: Fields) -> int:
 
 @router.post("/recurringruns")
 def create(service: ServiceDep, body: BodyFields) -> Response:
-    name, mode = body.required_name("display_name"), body.text("mode")
+    mode = body.text("mode")
     if mode not in _MODES:
         raise UsageError(f"mode {mode[:80]!r} must be ENABLE or DISABLE")
     trigger, most = _read_trigger(body), _read_concurrency(body)
     with service.graph() as graph:
-        source = pipeline_sources.find_source(graph, body)
+        template, source = read_template(graph, body)
         version = (body.object("pipeline_version_reference") or body).id("pipeline_version_id")
+        fields = {
+            **vars(template),
+            "version": version or None,  # None: each run uses the latest version at that time
+        }
         schedule = NewSchedule(
-            experiment=experiments.require_active(graph, body.id("experiment_id")),
-            name=name,
-            description=body.text("description"),
+            **fields,
+            **trigger,
             enabled=_MODES[mode],
             most=most,
             catchup=not body.flag("no_catchup"),
             spec=source.spec,
-            pipeline=source.pipeline,
-            version=version or None,  # None: each run uses the latest version at that time
-            service_account=body.text("service_account"),
-            config=pipeline_sources.read_config(body),
-            **trigger,
         )
         return json_response(_full_response(graph, schedules.create(graph, schedule)))
 

@@ -12,15 +12,17 @@ from clew.api.local.project import LocalProject
 from clew.db.connection import Row
 from clew.errors import NotFound, UsageError
 from clew.pipelines.runs import pipeline_specs, run_queue
-from clew.pipelines.runs.run_queue import FINAL_STATES, NewRun, Run
+from clew.pipelines.runs.run_queue import NewRun, Run
+from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
 from clew.server.catalogue import experiments
 from clew.server.catalogue.list_fields import RUNS
-from clew.server.kfp import pipeline_sources, tasks
+from clew.server.kfp import tasks
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import BodyFields, ServiceDep, UrlFields
 from clew.server.kfp.responses import empty_response, grpc_status, json_response, without_empty
+from clew.server.kfp.run_templates import read_template, template_fields
 from clew.server.parsing import compiled_pipelines
 
 router = APIRouter()
@@ -37,15 +39,9 @@ def _state(run: Run) -> str:
 def _run_response(run: Run, **details: Any) -> dict[str, Any]:
     finished = run.state in FINAL_STATES
     return without_empty(
-        experiment_id=run.experiment,
+        **template_fields(run),
         run_id=run.id,
-        display_name=run.name,
         storage_state="ARCHIVED" if run.archived else "AVAILABLE",
-        description=run.description,
-        pipeline_version_reference=pipeline_sources.reference(run.pipeline, run.version),
-        runtime_config={n: v for n, v in run.config.items() if n != "options"},
-        service_account=run.service_account,
-        created_at=format_time(run.created),
         scheduled_at=format_time(run.scheduled if run.scheduled is not None else run.created),
         finished_at=format_time(run.finished) if finished else None,
         state=_state(run),
@@ -84,22 +80,10 @@ def _full_response(project: LocalProject, run_id: str) -> dict[str, Any]:
 
 @router.post("/runs")
 def create(service: ServiceDep, body: BodyFields) -> Response:
-    name, description = body.required_name("display_name"), body.text("description")
-    config, account = pipeline_sources.read_config(body), body.text("service_account")
     with service.project() as project:
         graph = project.graph
-        source = pipeline_sources.find_source(graph, body)
-        new_run = NewRun(
-            experiment=experiments.require_active(graph, body.id("experiment_id")),
-            name=name,
-            description=description,
-            spec=source.text(graph),
-            pipeline=source.pipeline,
-            version=source.version,
-            config=config,
-            service_account=account,
-        )
-        created = run_queue.create(graph, new_run)
+        template, source = read_template(graph, body)
+        created = run_queue.create(graph, NewRun(**vars(template), spec=source.text(graph)))
         service.work_available.set()
         return json_response(_full_response(project, created))
 

@@ -27,21 +27,16 @@ import time
 from dataclasses import replace
 
 from clew import settings
-from clew.api.local.pipelines.requested_runs import StandbyWorkers, perform_run
 from clew.api.local.project import LocalProject, open_local_project
 from clew.errors import Busy, ClewError, NoDatabase
-from clew.pipelines.runner.recorder import stop
-from clew.pipelines.runs import pipeline_specs, run_queue
+from clew.pipelines.runner.cancellation import request_cancel
+from clew.pipelines.runs import run_queue
+from clew.pipelines.runs.lease_holder import hold_lease, lease_end
 from clew.pipelines.runs.leases import LeaseWatcher
+from clew.pipelines.runs.requested_runs import StandbyWorkers, perform_request
 from clew.pipelines.runs.run_queue import Run
 from clew.server.log_format import configure
 
-LEASE_SECONDS = 15.0
-"""How long a lease lasts without renewal."""
-_RENEW_SECONDS = 1.0
-"""Between two renewals of the lease."""
-_INPUT_SECONDS = 0.1
-"""Between two checks of the input during a run."""
 _POLL_SECONDS = 1.0
 """Between two checks for work without notice, such as runs of a server that is gone."""
 _MAX_RUNS = 100
@@ -81,15 +76,13 @@ class _Worker:
     def _claim_next(self) -> Run | None:
         """Wait for a run and claim it; None when the worker must exit."""
         while not self._ending:
-            now = time.time_ns()
             pause = _POLL_SECONDS
             try:
-                lease = now + _ns(LEASE_SECONDS)
                 run = run_queue.claim(
                     self._project.graph,
                     self._holder,
-                    now=now,
-                    lease=lease,
+                    now=time.time_ns(),
+                    lease=lease_end(),
                     leases=self._leases,
                     is_alive=self._project.is_alive,
                 )
@@ -123,9 +116,7 @@ class _Worker:
             try:
                 state, error = self._perform(run)
                 break
-            except (
-                NoDatabase
-            ) as failure:  # finished tasks are recorded: the next try resumes after them
+            except NoDatabase as failure:  # the next try resumes after the recorded tasks
                 self._await_database("the run is waiting for the database", failure, run)
             except Busy as failure:
                 _LOG.error("run requeued: %s", failure.message, extra=extra)
@@ -141,20 +132,13 @@ class _Worker:
         self._finish(run, state, error)
 
     def _perform(self, run: Run) -> tuple[str, str | None]:
-        graph, extra = self._project.graph, {"run": run.id}
-        run_queue.mark_started(graph, run.id, self._holder)
+        extra = {"run": run.id}
+        run_queue.mark_started(self._project.graph, run.id, self._holder)
         _LOG.info("run started", extra={**extra, "tries": run.tries})
-        return perform_run(
+        return perform_request(
             self._project,
+            run,
             self._standby,
-            uid=run.id,
-            name=run.name,
-            text=pipeline_specs.text_of(graph, run.spec),
-            values=run.config.get("parameters") or {},
-            **run.config.get("options", {}),
-            scheduled=run.scheduled,
-            since=run.finished,
-            stopped=run.stop,
             on_host=self._on_host,
             say=lambda text: _LOG.info("%s", text, extra=extra),
         )
@@ -194,29 +178,25 @@ class _Worker:
     def _hold_lease(self, run: str, finished: threading.Event) -> None:
         """Renew the lease and read the input until the run has finished."""
         directory = self._project.directory
-        with LocalProject(directory, self._project.settings) as project:
-            next_renewal = time.monotonic() + _RENEW_SECONDS
-            while not finished.is_set():
-                self._read_input(_INPUT_SECONDS)
-                if self._ending:
-                    stop(directory, run)
-                if time.monotonic() < next_renewal:
-                    continue
-                try:
-                    cancel = run_queue.renew_lease(
-                        project.graph, run, self._holder, lease=time.time_ns() + _ns(LEASE_SECONDS)
-                    )
-                except ClewError:  # without the database no other worker can claim the run
-                    project.close()
-                    cancel = False
-                next_renewal = time.monotonic() + _RENEW_SECONDS
-                if finished.is_set():
-                    break
-                if cancel is None:
-                    _LOG.error("another worker has claimed the run", extra={"run": run})
-                    os._exit(1)
-                if cancel:
-                    stop(directory, run)
+
+        def wait(seconds: float) -> None:
+            self._read_input(seconds)
+            if self._ending:
+                request_cancel(directory, run)
+
+        def lost() -> None:
+            _LOG.error("another worker has claimed the run", extra={"run": run})
+            os._exit(1)
+
+        hold_lease(
+            directory,
+            self._project.settings,
+            run,
+            self._holder,
+            finished=finished,
+            wait=wait,
+            lost=lost,
+        )
 
 
 def _read_first_line() -> bytes:
@@ -227,10 +207,6 @@ def _read_first_line() -> bytes:
             os._exit(0)
         line += byte
     return line
-
-
-def _ns(seconds: float) -> int:
-    return int(seconds * 1e9)
 
 
 def main(root: str) -> None:

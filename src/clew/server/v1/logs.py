@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from clew.server import run_lookup
+from clew.pipelines.runs.run_list import find_uid
 from clew.server.http.server_sent_events import (
     KEEPALIVE,
     MEDIA_TYPE,
@@ -70,11 +70,10 @@ async def get_log(
 def _find(service: Service, run: str, task: str) -> tuple[str, str]:
     """The uid of the run, and the full id of the task."""
     with service.project() as project:
-        uid = run_lookup.find_run_uid(project.graph, run)
+        uid = find_uid(project.graph, run)
         task_id = str(project.pipelines.task(full_task_id(project, run, task))["id"])
-        project.pipelines.said(
-            task_id, _MAX_OFFSET
-        )  # raises, before the response starts, if the log is unreadable
+        # Raise before the response starts if the log is unreadable.
+        project.pipelines.said(task_id, _MAX_OFFSET)
         return uid, task_id
 
 

@@ -15,10 +15,10 @@ from fastapi import APIRouter, Header, Response
 from starlette.concurrency import run_in_threadpool
 
 from clew.errors import NotFound
+from clew.pipelines.runs import run_list
 from clew.prov.queries.pipelines.run_progress import list_changes
 from clew.prov.queries.pipelines.runs import find_run
 from clew.prov.queries.pipelines.tasks import find_last_event_number
-from clew.server import run_lookup
 from clew.server.http.server_sent_events import (
     KEEPALIVE,
     OPENAPI_CONTENT,
@@ -50,7 +50,7 @@ class RunFeed(Feed):
             seen = (database_version(self._service), project.is_alive(self._uid))
             if seen == self._seen:
                 return False
-            finished = run_lookup.is_finished(project, self._uid)
+            finished = run_list.is_finished(project.graph, self._uid, alive=project.is_alive)
             try:
                 run = find_run(project.graph, self._uid)
             except NotFound:
@@ -59,7 +59,10 @@ class RunFeed(Feed):
                 since = self.events[-1][0] if self.events else 0
                 changes = list_changes(project.graph, run, since=since)
             if finished:
-                self.state = run_lookup.run_document(project, self._uid, tasks=False)["state"]
+                document = run_list.get_run(
+                    project.graph, self._uid, alive=project.is_alive, tasks=False
+                )
+                self.state = document["state"]
         self._seen = seen
         self.events += [
             (change["n"], encode_event(change, kind=change["kind"], id=str(change["n"])))
@@ -118,12 +121,11 @@ def _is_number(text: str) -> bool:
 def _find_run(service: Service, text: str, last_received: int | None) -> tuple[str, bool]:
     """The uid of the run, and whether the client has all its events."""
     with service.project() as project:
-        uid = run_lookup.find_run_uid(project.graph, text)
-        if last_received is None or not run_lookup.is_finished(project, uid):
+        graph = project.graph
+        uid = run_list.find_uid(graph, text)
+        if last_received is None or not run_list.is_finished(graph, uid, alive=project.is_alive):
             return uid, False
-        return uid, find_last_event_number(
-            project.graph, find_run(project.graph, uid).key
-        ) <= last_received
+        return uid, find_last_event_number(graph, find_run(graph, uid).key) <= last_received
 
 
 async def _event_stream(service: Service, uid: str, last_received: int) -> AsyncIterator[bytes]:

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from clew.errors import NotAllowed, NotFound, UsageError
-from clew.pipelines.runs import run_list, run_queue
+from clew.pipelines.runs import perform, run_list, run_queue
 from clew.pipelines.runs.run_list import Position
-from clew.server import run_lookup
+from clew.server.run_requests import queue_run
 from clew.server.v1 import run_schemas
 from clew.server.v1.dependencies import Limit, ProjectDep, ServiceDep, Text
 
@@ -34,15 +34,16 @@ def list_runs(
     position = Position()
     if after and (match := _POSITION.fullmatch(after)):
         position = Position(min(int(match[1]), position.at), match[2])
-    positions = run_list.list_runs(project.graph, position, limit + 1)
+    positions = run_list.list_positions(project.graph, position, limit + 1)
     last = positions[limit - 1] if len(positions) > limit else None
     return {
-        "runs": [
-            run_lookup.run_document(project, listed.uid, tasks=False)
-            for listed in positions[:limit]
-        ],
+        "runs": [_get_run(project, listed.uid, tasks=False) for listed in positions[:limit]],
         "next": f"{last.at}-{last.uid}" if last else None,
     }
+
+
+def _get_run(project: ProjectDep, run: str, *, tasks: bool = True) -> dict[str, Any]:
+    return run_list.get_run(project.graph, run, alive=project.is_alive, tasks=tasks)
 
 
 @router.post("/runs", response_model=run_schemas.RunWithTasks, status_code=201)
@@ -54,25 +55,22 @@ def create_run(service: ServiceDep, project: ProjectDep, request: run_schemas.Ru
             "this server runs container components only in their images",
             hint="start the server with --on-host to run them as processes",
         )
-    uid = run_lookup.queue_run(project.graph, **fields)
+    uid = queue_run(project.graph, **fields)
     service.work_available.set()
-    return run_lookup.run_document(project, uid)
+    return _get_run(project, uid)
 
 
 @router.get("/runs/{id}", response_model=run_schemas.RunWithTasks)
 def get_run(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    return run_lookup.run_document(project, id)
+    return _get_run(project, id)
 
 
 @router.post("/runs/{id}/cancel", response_model=run_schemas.RunWithTasks, status_code=202)
 def cancel_run(project: ProjectDep, id: Id) -> Any:  # noqa: A002
     """Cancel a run, without waiting for its end. A run that has ended stays as it is."""
-    uid = run_lookup.find_run_uid(project.graph, id)
-    if run_list.find_request(project.graph, uid) is not None:
-        run_queue.cancel(project.graph, uid)
-    else:
-        project.pipelines.stop(uid)
-    return run_lookup.run_document(project, uid)
+    uid = run_list.find_uid(project.graph, id)
+    perform.cancel_run(project, uid)
+    return _get_run(project, uid)
 
 
 @router.post("/runs/{id}/resume", response_model=run_schemas.RunWithTasks, status_code=202)
@@ -83,19 +81,19 @@ def resume_run(
     request: run_schemas.ResumeRequest | None = None,
 ) -> Any:
     """Resume a failed or canceled run. Finished tasks are not repeated."""
-    uid = run_lookup.find_run_uid(project.graph, id)
+    uid = run_list.find_uid(project.graph, id)
     if run_list.find_request(project.graph, uid) is None:
         raise UsageError(
             f"{id} was started with the CLI, not by a server", hint=f"clew pipeline resume {id}"
         )
     run_queue.resume(project.graph, uid, jobs=request.jobs if request else None)
     service.work_available.set()
-    return run_lookup.run_document(project, uid)
+    return _get_run(project, uid)
 
 
 @router.get("/runs/{id}/tasks", response_model=run_schemas.Tasks)
 def list_tasks(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    return {"tasks": run_lookup.run_document(project, id)["tasks"]}
+    return {"tasks": _get_run(project, id)["tasks"]}
 
 
 @router.get("/runs/{id}/artifacts", response_model=run_schemas.Artifacts)
@@ -110,7 +108,7 @@ def list_artifacts(project: ProjectDep, id: Id) -> Any:  # noqa: A002
                 "name": name,
                 "metadata": artifact.get("metadata") or {},
             }
-            for task in run_lookup.run_document(project, id)["tasks"]
+            for task in _get_run(project, id)["tasks"]
             for name, artifacts in task["artifacts"].items()
             for artifact in artifacts
         ]
@@ -120,7 +118,7 @@ def list_artifacts(project: ProjectDep, id: Id) -> Any:  # noqa: A002
 @router.get("/runs/{id}/metrics", response_model=run_schemas.Metrics)
 def get_metrics(project: ProjectDep, id: Id) -> Any:  # noqa: A002
     """The numeric outputs and metrics of the tasks."""
-    run = run_lookup.run_document(project, id)
+    run = _get_run(project, id)
     metrics = [
         {"task": task["id"], "state": task["state"], "values": values}
         for task in run["tasks"]
@@ -142,7 +140,7 @@ def get_task(project: ProjectDep, run: Id, task: TaskName) -> Any:
 
 def full_task_id(project: ProjectDep, run: str, task: str) -> str:
     """`r1/train`, also if `run` is a uid."""
-    document = run_lookup.run_document(project, run, tasks=False)
+    document = _get_run(project, run, tasks=False)
     if document["id"] is None:
         raise NotFound(f"the run {run} has not started", hint="try again when it is running")
     return f"{document['id']}/{task}"

@@ -16,7 +16,7 @@ def asked(graph: Graph) -> str:
 def every(graph: Graph, limit: int) -> list[str]:
     """All of them, page by page."""
     found: list[Position] = []
-    while page := run_list.list_runs(graph, found[-1] if found else Position(), limit):
+    while page := run_list.list_positions(graph, found[-1] if found else Position(), limit):
         assert len(page) <= limit
         found += page
     return [one.uid for one in found]

@@ -12,7 +12,7 @@ from clew.db import Connection, connect
 from clew.errors import NotFound, UsageError
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.leases import LeaseWatcher
-from clew.pipelines.runs.run_list import Position, list_runs
+from clew.pipelines.runs.run_list import Position, list_positions
 from clew.prov.graph import Graph
 from clew.server.catalogue.list_fields import RUNS
 from clew.server.catalogue.list_pages import ListQuery, fetch_page
@@ -134,7 +134,7 @@ def test_a_running_run_is_canceled_and_then_deleted(graph: Graph) -> None:
     run_queue.delete(graph, run)
     with pytest.raises(NotFound):
         run_queue.get(graph, run)
-    assert list_runs(graph, Position(), 9) == []
+    assert list_positions(graph, Position(), 9) == []
     query = ListQuery(RUNS.fields["created_at"])
     assert fetch_page(graph, RUNS, query).total == 0
     assert run_queue.renew_lease(graph, run, "h", lease=SECOND) is True

@@ -24,8 +24,8 @@ def command(as_json: bool) -> None:
         print_table(
             ("id", "pipeline", "state", "started", "took"),
             (
-                (run["id"], run["name"] or "", run["state"], format_time(run["started"]),
-                 format_duration(run["seconds"]))
+                (run["id"] or run["uid"], run["name"] or "", run["state"],
+                 format_time(run["started"]), format_duration(run["seconds"]))
                 for run in runs
             ),
         )  # fmt: skip

@@ -17,7 +17,7 @@ from clew.cli.output import escape, format_count, format_duration, print_json, p
 from clew.cli.project_creation import open_or_create_project
 
 if TYPE_CHECKING:
-    from clew.pipelines.runner.run_loop import Change
+    from clew.pipelines.runner.run_options import Change
 
 _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 
@@ -126,7 +126,8 @@ def summarize(document: dict[str, Any]) -> str:
     tasks = f"{format_count(sum(counts.values()), 'task')} ({each})" if counts else "no tasks"
     took = format_duration(document["seconds"])
     why = f": {escape(document['error'])}" if document["error"] else ""
-    return f"clew: {document['id']} {document['state']} in {took}, {tasks}{why}"
+    id_ = document["id"] or document["uid"]
+    return f"clew: {id_} {document['state']} in {took}, {tasks}{why}"
 
 
 def _parse_parameter(text: str) -> tuple[str, str]:

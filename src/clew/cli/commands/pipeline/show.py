@@ -35,7 +35,8 @@ def print_run(run: str, as_json: bool) -> None:
         print_json(document)
         return
     took = f" in {format_duration(document['seconds'])}" if document["seconds"] is not None else ""
-    print_line(f"{document['id']}  {escape(document['name'] or '')}  {document['state']}{took}")
+    id_ = document["id"] or document["uid"]
+    print_line(f"{id_}  {escape(document['name'] or '')}  {document['state']}{took}")
     if document["error"]:
         print_line(f"  {escape(document['error'])}")
     for title, values in (("inputs", document["inputs"]), ("outputs", document["outputs"])):

@@ -1,0 +1,27 @@
+"""What this package needs of an open project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from clew.project_directory import ProjectDirectory
+from clew.prov.graph import Graph
+from clew.settings import Settings
+
+
+class OpenProject(Protocol):
+    """Implemented by `clew.api.project_context.ProjectState`."""
+
+    directory: ProjectDirectory
+    settings: Settings
+
+    @property
+    def root(self) -> Path: ...
+
+    @property
+    def graph(self) -> Graph:
+        """Opened again on first use after a loss of the database."""
+
+    def is_alive(self, uid: str) -> bool:
+        """Whether a process on this machine holds the lock of the run."""

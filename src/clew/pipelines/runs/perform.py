@@ -1,0 +1,264 @@
+"""Run pipelines, and resume and cancel runs, on this machine.
+
+Imports are late: a worker process starts while the modules that read the pipeline are loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import Busy, ClewError, UsageError
+from clew.pipelines.runner.run_options import RunOptions
+from clew.pipelines.runs.open_project import OpenProject
+from clew.pipelines.runs.run_states import ACTIVE_STATES, check_resumable, not_running_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clew.pipelines.engine.scopes import Values
+    from clew.pipelines.runner.recorder import Earlier
+    from clew.pipelines.runner.run_options import Change
+    from clew.pipelines.spec.ir import Pipeline
+    from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
+    from clew.pipelines.tasks.worker_pool import WorkerPool
+
+_POLL_SECONDS = 0.02
+_RESULT_SECONDS = 10.0
+"""How long the worker of a canceled run may take to store its result."""
+
+
+def check_ready() -> None:
+    """Refuse to run a pipeline where tasks cannot be recorded."""
+    from clew.witness.syscalls import tracer_binary
+
+    tracer_binary.require()
+    if tracer_binary.outer_execution() is not None:
+        raise UsageError(
+            "a pipeline cannot be run within an execution", hint="clew pipeline run, by itself"
+        )
+
+
+def run_file(
+    project: OpenProject, file: Path, parameters: Mapping[str, str], options: RunOptions
+) -> str:
+    """Run a compiled pipeline, or the one that a Python file defines, and return the run's id."""
+    from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch, compile_pipeline
+    from clew.pipelines.tasks.worker_pool import SDK_VARIABLES, WorkerPool
+
+    check_ready()
+    workers = WorkerPool(project.directory, project.settings)
+    with closing(InterpreterSearch(project.settings.cache)) as search, closing(workers):
+        if _has_functions(file):
+            workers.start(search.guess(), SDK_VARIABLES)  # it starts while the pipeline is read
+        from clew.pipelines.spec import arguments, parser
+
+        is_source = file.suffix == ".py"
+        text = compile_pipeline(file, search.result()) if is_source else parser.read_file(file)
+        pipeline = parser.parse_pipeline(text, str(file))
+        return run_pipeline(
+            project,
+            pipeline,
+            arguments.bind_text(pipeline, parameters),
+            file=file.resolve(),
+            text=text,
+            search=search,
+            options=options,
+            workers=workers,
+        )
+
+
+def _has_functions(file: Path) -> bool:
+    """Whether the pipeline in a file probably has Python functions, which a worker forks."""
+    try:
+        return file.suffix == ".py" or b"kfp.dsl.executor_main" in file.read_bytes()
+    except OSError:
+        return False
+
+
+def run_pipeline(
+    project: OpenProject,
+    pipeline: Pipeline,
+    inputs: Values,
+    *,
+    file: Path,
+    text: str,
+    search: InterpreterSearch,
+    options: RunOptions,
+    earlier: Earlier | None = None,
+    uid: str | None = None,
+    facts: Mapping[str, str] | None = None,
+    workers: WorkerPool | None = None,
+) -> str:
+    """Run a pipeline that was parsed from `text`, and return the run's id.
+
+    The platform file is searched beside `file`. `earlier`: the run to resume. `uid`, `facts`: of a
+    new run, its uid and the values of placeholders. `workers`: processes started ahead of time.
+    """
+    from clew.pipelines.runner import run_loop
+    from clew.pipelines.tasks import attempt_factory, platform_file, volumes
+    from clew.run.launch import inherited_env
+
+    platform = Path(options.platform).resolve() if options.platform else None
+    mapped = platform_file.load_mapping(file, platform, inherited_env.caller_environment())
+    components = pipeline.components.values()
+    volumes.check_volumes(mapped, components, project.root, on_host=options.on_host)
+    warnings = attempt_factory.check_runnable(pipeline, on_host=options.on_host)
+    for warning in (*pipeline.warnings, *warnings):
+        options.say(warning)
+    directory, settings = volumes.hide_secrets(project.directory, project.settings, components)
+    return run_loop.run(
+        directory,
+        settings,
+        pipeline,
+        inputs,
+        file=file,
+        text=text,
+        python=search.result(),
+        mapped=mapped,
+        options=options,
+        earlier=earlier,
+        uid=uid,
+        facts=facts,
+        workers=workers,
+    )
+
+
+def resume_run(
+    project: OpenProject,
+    text: str,
+    *,
+    jobs: int | None,
+    say: Callable[[str], None],
+    watch: Callable[[Change], None],
+) -> str:
+    """Resume a failed or canceled run here, and return its id.
+
+    If a server was asked for the run, its request is claimed meanwhile, and gets the result.
+    """
+    from clew.pipelines.runs.run_list import find_request, get_run
+
+    check_ready()
+    run = get_run(project.graph, text, alive=project.is_alive)
+    check_resumable(run)
+    if run["id"] is None:
+        raise UsageError(f"cannot resume {run['uid']}: it never started", hint="clew pipeline run")
+    if find_request(project.graph, run["uid"]) is None:
+        return resume_record(project, run["uid"], jobs=jobs, say=say, watch=watch)
+    with _claim(project, run["uid"]):
+        return resume_record(project, run["uid"], jobs=jobs, say=say, watch=watch)
+
+
+@contextmanager
+def _claim(project: OpenProject, uid: str) -> Iterator[None]:
+    """Hold the request of a finished run while it is resumed, and store the result in it."""
+    from clew.pipelines.runs import run_queue
+    from clew.pipelines.runs.lease_holder import hold_lease, lease_end
+    from clew.prov.queries.pipelines.runs import get_run
+
+    holder, finished = os.urandom(16).hex(), threading.Event()
+    if not run_queue.claim_finished(project.graph, uid, holder, lease=lease_end()):
+        raise Busy(f"the run {uid} was resumed by another process", hint="clew pipeline list")
+    thread = threading.Thread(
+        target=hold_lease,
+        args=(project.directory, project.settings, uid, holder),
+        kwargs={"finished": finished, "wait": finished.wait, "lost": lambda: None},
+        daemon=True,
+    )
+    thread.start()
+    error: str | None = None
+    try:
+        yield
+    except ClewError as failure:
+        error = failure.message
+        raise
+    finally:
+        finished.set()
+        thread.join()
+        graph = project.graph
+        record = get_run(graph, uid, alive=lambda _: False, tasks=False)
+        if record["state"] != "succeeded":
+            error = error or record["error"]
+        run_queue.finish(graph, uid, holder, state=record["state"], error=error)
+
+
+def resume_record(
+    project: OpenProject,
+    uid: str,
+    *,
+    jobs: int | None,
+    say: Callable[[str], None],
+    watch: Callable[[Change], None] = lambda _: None,
+    workers: WorkerPool | None = None,
+) -> str:
+    """Resume a run whose record is not successful, whatever its request says."""
+    from clew.pipelines.engine.scopes import Values
+    from clew.pipelines.runner import event_journal, run_loop
+    from clew.pipelines.runner.recorder import Earlier
+    from clew.pipelines.runner.task_reuse import RUNS
+    from clew.pipelines.spec import parser
+    from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
+    from clew.prov.queries.pipelines import tasks
+    from clew.prov.queries.pipelines.runs import find_run, get_run
+    from clew.run.recovery import recover
+
+    check_ready()
+    recover(project.directory, project.settings)
+    event_journal.fold(project.directory, project.settings, uid)
+    graph = project.graph
+    record = get_run(graph, uid, alive=project.is_alive, tasks=False)
+    check_resumable(record)
+    key = find_run(graph, uid).key
+    facets = tasks.load_run_facets(graph, key)
+    file = project.root / RUNS / record["id"] / run_loop.PIPELINE
+    text = parser.read_file(file)
+    with closing(InterpreterSearch(project.settings.cache)) as search:
+        return run_pipeline(
+            project,
+            parser.parse_pipeline(text, str(file)),
+            Values(dict(record["inputs"])),
+            file=file,
+            text=text,
+            search=search,
+            options=RunOptions(**facets["options"], jobs=jobs, say=say, watch=watch),
+            earlier=Earlier(
+                uid,
+                tasks.find_last_event_number(graph, key),
+                facets["facts"],
+                tasks.list_finished_tasks(graph, key),
+            ),
+            workers=workers,
+        )
+
+
+def cancel_run(project: OpenProject, uid: str) -> None:
+    """Cancel a run without waiting for its end; one that has ended stays as it is."""
+    from clew.pipelines.runner.cancellation import request_cancel
+    from clew.pipelines.runs import run_queue
+    from clew.pipelines.runs.run_list import find_request
+
+    if find_request(project.graph, uid) is not None:
+        run_queue.cancel(project.graph, uid)
+    request_cancel(project.directory, uid)
+
+
+def cancel_and_wait(project: OpenProject, text: str) -> None:
+    """Cancel a run, and wait until it has ended on this machine and its result is stored."""
+    from clew.pipelines.runs.run_list import get_run, is_finished
+
+    run = get_run(project.graph, text, alive=project.is_alive, tasks=False)
+    if run["state"] not in ACTIVE_STATES:
+        raise not_running_error(run)
+    cancel_run(project, run["uid"])
+    while project.is_alive(run["uid"]):
+        time.sleep(_POLL_SECONDS)
+    until = time.monotonic() + _RESULT_SECONDS
+    while time.monotonic() < until:
+        if is_finished(project.graph, run["uid"], alive=project.is_alive):
+            return
+        time.sleep(_POLL_SECONDS)

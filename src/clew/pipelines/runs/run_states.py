@@ -1,0 +1,35 @@
+"""The states of a run, and which operations they allow.
+
+`queued` is the state of a request only: in documents such a run is `pending`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.errors import UsageError
+
+FINAL_STATES = ("succeeded", "failed", "canceled")
+ACTIVE_STATES = ("pending", "running")
+_SENTENCES = {
+    "pending": "has not begun",
+    "running": "is still running",
+    "succeeded": "has succeeded",
+    "failed": "has failed",
+    "canceled": "was canceled",
+}
+
+
+def not_running_error(run: dict[str, Any]) -> UsageError:
+    return UsageError(
+        f"{run['id'] or run['uid']} is not running here: it {_SENTENCES[run['state']]}",
+        hint="clew pipeline list",
+    )
+
+
+def check_resumable(run: dict[str, Any]) -> None:
+    if run["state"] not in ("failed", "canceled"):
+        raise UsageError(
+            f"cannot resume {run['id'] or 'the run'}: it {_SENTENCES[run['state']]}",
+            hint="start a new run with clew pipeline run",
+        )
