@@ -29,10 +29,11 @@ RANDOM, CSV, SOURCES = 500 << 20, 220 << 20, 20_000
 STEPS = ("first", "unchanged", "edited")
 
 CLEW = """
-import sys, pathlib
+import os, sys, pathlib
 from clew.store import Store
 store = Store(pathlib.Path(sys.argv[1]))
-store.put_tree(sys.argv[2])
+paths = (os.path.join(top, name) for top, _, names in os.walk(sys.argv[2]) for name in names)
+store.put_files([os.fsencode(path) for path in paths])
 store.close()
 """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from clew.store.content_store import Store
 from clew.store.errors import Changed
-from clew.store.types import Problem, Reclaimed, Report, Signature, Snapshot, Stored
+from clew.store.types import Problem, Reclaimed, Report, Signature, Stored
 
 __all__ = [
     "Changed",
@@ -18,7 +18,6 @@ __all__ = [
     "Reclaimed",
     "Report",
     "Signature",
-    "Snapshot",
     "Store",
     "Stored",
 ]

@@ -37,7 +37,6 @@ from clew.store.types import (
     Reclaimed,
     Report,
     Signature,
-    Snapshot,
     Stored,
     digest_of,
     named,
@@ -161,13 +160,6 @@ class Store:
         with self._lock:
             return self._writer.put_all(list(contents))
 
-    def put_tree(self, root: Path | bytes) -> Snapshot:
-        """Store a directory: its files, and a list of all that is in it as a content of its own."""
-        with self._lock:
-            from clew.store import trees
-
-            return trees.put(self._writer, os.fsencode(root))
-
     @property
     def broken(self) -> bool:
         """A write has failed: this Store takes no more."""
@@ -256,12 +248,6 @@ class Store:
         """Write the content to a file: whole and verified, or not at all; long zeros as holes."""
         buffers = self._reader.read(self._stored(digest))
         content_reader.restore(buffers, os.fsencode(to), mode=mode, mtime=mtime, sync=sync)
-
-    def restore_tree(self, digest: str, to: Path | bytes) -> None:
-        """Write a snapshot's directory, which must not exist yet."""
-        from clew.store import trees
-
-        trees.restore(self, digest, os.fsencode(to))
 
     def _stored(self, digest: str) -> bytes:
         """The digest as bytes, of a content that can be read: what waits is written first."""

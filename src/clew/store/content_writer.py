@@ -59,40 +59,35 @@ class Writer:
 
     # -- data
 
-    def put_data(self, data: bytes, *, kind: int = pack_format.FILE) -> Stored:
-        """Content that is in memory."""
-        return self.put_all([data], kind=kind)[0]
+    def put_data(self, data: bytes) -> Stored:
+        """Store content that is in memory."""
+        return self.put_all([data])[0]
 
-    def put_all(self, contents: list[bytes], *, kind: int = pack_format.FILE) -> list[Stored]:
-        """Several contents; asking about all at once is what makes small ones cheap."""
+    def put_all(self, contents: list[bytes]) -> list[Stored]:
+        """Store several contents; one query for all is what makes small ones cheap."""
         digests = [blake3.blake3(data).digest() for data in contents]
         self.hold(digests)
-        found: list[Stored] = []
+        stored: list[Stored] = []
         for digest, data in zip(digests, contents, strict=True):
-            known = self.held.get(digest)  # asked again: the same content may come twice
             shares: _Shares = []
-            if known is not True or kind != pack_format.FILE:
-                self._put_new(digest, data, shares, kind=kind, known=known)
-            found.append(Stored(named(digest), len(data), shares))
-        return found
+            if self.held.get(digest) is not True:  # the same content may come twice
+                self._put_new(digest, data, shares)
+            stored.append(Stored(named(digest), len(data), shares))
+        return stored
 
-    def _put_new(
-        self, digest: bytes, data: bytes, shares: _Shares, *, kind: int, known: bool | None
-    ) -> None:
+    def _put_new(self, digest: bytes, data: bytes, shares: _Shares) -> None:
         parts: _Parts = [(digest, len(data))]
-        if known is None:
+        if digest not in self.held:
             ends = chunking.cuts(data)
             if len(ends) == 1:
                 shares.append((self.add_chunk(digest, data, whole=True), len(data)))
-                if kind == pack_format.FILE:
-                    return
-            else:  # none for the empty content: a record without parts
-                parts = []
-                chunks = chunking.slices(memoryview(data), ends)
-                self._put_chunks(chunks, _digests(chunks), parts, shares)
+                return
+            parts = []  # none for the empty content: a record without parts
+            chunks = chunking.slices(memoryview(data), ends)
+            self._put_chunks(chunks, _digests(chunks), parts, shares)
         elif self._index.file(digest) is not None:
             return
-        self.add_file(pack_format.File(digest, len(data), kind, pack_format.pack_parts(parts)))
+        self.add_file(_file_record(digest, len(data), parts))
 
     def put_stream(self, chunks: Iterable[bytes]) -> Stored:
         """Content that comes in pieces of any size."""
@@ -140,9 +135,7 @@ class Writer:
         digest, size = whole.digest(), sum(length for _, length in parts)
         self.hold([digest])
         if self.held.get(digest) is not True:
-            self.add_file(
-                pack_format.File(digest, size, pack_format.FILE, pack_format.pack_parts(parts))
-            )
+            self.add_file(_file_record(digest, size, parts))
         return Stored(named(digest), size, shares)
 
     def _put_chunks(
@@ -271,6 +264,10 @@ class Writer:
         self.held.clear()
         self._seen.clear()
         return self._broken
+
+
+def _file_record(digest: bytes, size: int, parts: _Parts) -> pack_format.File:
+    return pack_format.File(digest, size, pack_format.FILE, pack_format.pack_parts(parts))
 
 
 def _digests(chunks: list[memoryview]) -> list[bytes]:

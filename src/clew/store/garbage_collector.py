@@ -1,6 +1,6 @@
 """gc: mark what is needed, sweep the rest, while others go on putting.
 
-1. Mark the contents in `live`, what trees among them list, and what leases hold.
+1. Mark the contents in `live` and those that leases hold.
 2. Close the gate, read the leases once more, drop the rest from the index in one transaction, and
    remove the packs that nothing refers to any more. This needs next to no room: a full disk can be
    swept.
@@ -23,9 +23,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from clew.disk_reserve import NO_ROOM
-from clew.errors import Busy, Damaged, NoContent
-from clew.store import trees
-from clew.store.content_reader import Reader, filled
+from clew.errors import Busy
+from clew.store.content_reader import Reader
 from clew.store.errors import from_os
 from clew.store.index import Index
 from clew.store.leases import Gate, abandoned, begin_sweep, end_sweep, held
@@ -94,26 +93,13 @@ class Sweep:
     # -- mark
 
     def _mark(self, digests: Iterable[bytes]) -> None:
-        waiting = [digest for digest in digests if digest not in self._marked]
-        while waiting:
-            digest = waiting.pop()
+        for digest in digests:
             if digest in self._marked:
                 continue
             self._marked.add(digest)
             file = self._index.file(digest)
-            if file is None:
-                continue
-            self._marked.update(part for part, _ in pack_format.parts_of(file[2]))
-            if file[1] == pack_format.TREE:
-                waiting += self._listed(digest)
-
-    def _listed(self, digest: bytes) -> list[bytes]:
-        try:
-            entries = trees.decode(b"".join(filled(self._reader.read(digest))))
-        except (Damaged, NoContent):
-            return []
-        found = (digest_of(e.target.decode(errors="replace")) for e in entries if e.kind == b"f")
-        return [raw for raw in found if raw is not None]
+            if file is not None:
+                self._marked.update(part for part, _ in pack_format.parts_of(file[2]))
 
     # -- measure
 

@@ -89,12 +89,3 @@ class Reclaimed(NamedTuple):
     """Contents that nobody names any more."""
     bytes: int
     """What their going freed, or would free, on disk."""
-
-
-class Snapshot(NamedTuple):
-    digest: str
-    entries: int
-    size: int
-    new_bytes: int
-    skipped: list[Problem]
-    """What could not be read, and why: a snapshot never hides what it lacks."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import random
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import blake3
@@ -85,15 +84,6 @@ class Reader:
         assert blake3.blake3(data).digest() == digest
         return data
 
-    def tree(self, digest: bytes) -> Iterator[tuple[bytes, bytes, int, int, int, bytes]]:
-        assert self.records[digest][1] == 1
-        fields = self.read(digest).split(b"\0")
-        assert fields.pop(0) == b"clew-tree 1"
-        assert fields.pop() == b""
-        for head, path, target in zip(*[iter(fields)] * 3, strict=True):
-            kind, mode, mtime, size = head.split(b" ")
-            yield path, kind, int(mode, 8), int(mtime), int(size), target
-
 
 def raw(name: str) -> bytes:
     assert name.startswith("blake3:")
@@ -103,10 +93,6 @@ def raw(name: str) -> bytes:
 def test_a_reader_made_from_the_page_reads_everything(tmp_path: Path) -> None:
     source = random.Random(4)
     contents: dict[bytes, bytes] = {}
-    root = tmp_path / "tree"
-    (root / "sub").mkdir(parents=True)
-    (root / "sub" / "file").write_bytes(b"in a tree")
-    (root / "link").symlink_to("sub/file")
     with open(tmp_path / "sparse", "wb") as file:
         file.write(b"head")
         file.truncate(9 << 20)
@@ -117,20 +103,13 @@ def test_a_reader_made_from_the_page_reads_everything(tmp_path: Path) -> None:
             store.flush()
         sparse = store.put_file(os.fsencode(tmp_path / "sparse"))
         contents[raw(sparse.digest)] = b"head" + bytes((9 << 20) - 4)
-        tree = raw(store.put_tree(root).digest)
     (tmp_path / "s" / "index.db").unlink()
 
     reader = Reader(tmp_path / "s")
     for digest, data in contents.items():
         assert reader.read(digest) == data
     assert any(part == bytes(32) for part, _ in reader.records[raw(sparse.digest)][2])
-    entries = list(reader.tree(tree))
-    assert [entry[0] for entry in entries] == [b"", b"link", b"sub", b"sub/file"]
-    assert [entry[1] for entry in entries] == [b"d", b"l", b"d", b"f"]
-    assert entries[1][5] == b"sub/file"
-    assert entries[3][3] == (root / "sub" / "file").stat().st_mtime_ns
-    assert reader.read(raw(entries[3][5].decode())) == b"in a tree"
-    assert reader.contents() == {*contents, tree, raw(entries[3][5].decode())}
+    assert reader.contents() == set(contents)
 
 
 def test_what_gc_rewrote_is_read_by_the_same_rules(tmp_path: Path) -> None:

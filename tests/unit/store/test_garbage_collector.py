@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.local.processes import as_root, mounted
-from tests.unit.store.filling import check, fill, noise, packs
+from tests.unit.store.sample_stores import check, fill, noise, packs
 
 from clew.errors import Busy, NoContent
 from clew.store import Store, garbage_collector

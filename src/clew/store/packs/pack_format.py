@@ -20,7 +20,7 @@ from clew.errors import Damaged
 MAGIC = b"CLEWPAK1"
 END = b"CLEWEND1"
 RAW, ZSTD = 0, 1
-FILE, TREE = 0, 1
+FILE = 0
 HOLE = bytes(32)
 """In a list of parts: not a digest but a run of zeros."""
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of fallocate(2)
@@ -190,8 +190,7 @@ def _check(table: Table, end: int, *, where: str) -> None:
             raise Damaged(f"{where} unfolds to too much, or is cut short")
     for file in table.files:
         size = sum(length for _, length in PART.iter_unpack(file.parts))
-        largest = {FILE: _LARGEST, TREE: MOST_TABLE}.get(file.kind, -1)  # trees are read whole
-        if size != file.size or size > largest:
+        if size != file.size or size > _LARGEST or file.kind != FILE:
             raise Damaged(f"{where} holds a content that does not have its size")
 
 

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.unit.store.filling import check, fill, noise, packs
+from tests.unit.store.sample_stores import check, fill, noise, packs
 
 from clew.errors import Damaged
 from clew.store import Store
