@@ -441,11 +441,15 @@ static void event_loop(void)
 		if (!WIFSTOPPED(status)) {
 			if (task)
 				handle_end(task, status, &usage);
+		} else if (task && task->proc) {
+			handle_stop(task, status);
+		} else if (status >> 16 == PTRACE_EVENT_EXIT) {
+			/* Killed before the event of its parent. The event never comes if the parent was killed,
+			 * too: an exit_group while a thread starts another. */
+			resume(task ? task : task_new(tid, NULL), PTRACE_CONT, 0);
 		} else if (!task) {
 			/* Stopped before the event of its parent: keep it stopped until handle_fork. */
 			task_new(tid, NULL)->awaits_parent = true;
-		} else if (task->proc) {
-			handle_stop(task, status);
 		}
 	}
 }

@@ -65,6 +65,11 @@ def test_what_a_child_reads_while_its_parent_waits_is_its_own(
     assert ("echo", "absent", "ENOENT") in ran.looked("nowhere")
 
 
+def test_a_process_that_exits_while_its_threads_start_others(project: Project, built: Path) -> None:
+    ran = project.exec(compiled("births", built), "exit-while-starting", "20")
+    assert (ran.status, ran.programs()) == (0, ["births"] * 21)
+
+
 def test_memory_shared_with_a_child_mixes_nobody_up(project: Project, built: Path) -> None:
     for name in ("child's", "mine", "mine too", "mine last"):
         (project / name).write_text(name)

@@ -87,6 +87,34 @@ static int shared(void)
 	return fd < 0 || other < 0 || last < 0 ? 96 : status;
 }
 
+static void *does_nothing(void *nothing) { return nothing; }
+
+__attribute__((noreturn)) static void *starts_threads(void *nothing)
+{
+	pthread_t thread;
+	for (;;)
+		if (!pthread_create(&thread, NULL, does_nothing, nothing))
+			pthread_detach(thread);
+}
+
+/* Processes that exit while their threads start threads. */
+static int exit_while_starting(int processes)
+{
+	for (int i = 0; i < processes; i++) {
+		pid_t pid = fork();
+		if (!pid) {
+			pthread_t thread;
+			for (int n = 0; n < 3; n++)
+				pthread_create(&thread, NULL, starts_threads, NULL);
+			usleep(1000);
+			_exit(0);
+		}
+		if (status_of(pid))
+			return 95;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -148,6 +176,8 @@ int main(int argc, char **argv)
 		return with_clone(CLONE_VM | CLONE_VFORK | SIGCHLD);
 	if (!strcmp(how, "clone3"))
 		return with_clone3(0);
+	if (!strcmp(how, "exit-while-starting"))
+		return exit_while_starting(atoi(words[0]));
 	if (!strcmp(how, "shared"))
 		return shared();
 	if (!strcmp(how, "thread")) {
