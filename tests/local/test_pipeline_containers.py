@@ -85,6 +85,10 @@ def daemon(request: pytest.FixtureRequest) -> Iterator[Daemon]:
         yield found
 
 
+# The tests that show that either runtime works run on both. The others run on the faster one.
+PODMAN = pytest.mark.parametrize("daemon", [podman], indirect=True, ids=["podman"])
+
+
 def states(document: dict[str, Any]) -> set[str]:
     return {task["state"] for task in document["tasks"]}
 
@@ -257,6 +261,7 @@ def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Daemo
     daemon.image(IMAGE, "first")
 
 
+@PODMAN
 def test_a_folder_made_in_an_image(boxes: Project) -> None:
     file = alone(
         boxes, 'f"mkdir -p {data.path}/in; echo -n x > {data.path}/in/it; echo -n > {out}"'
@@ -267,6 +272,7 @@ def test_a_folder_made_in_an_image(boxes: Project) -> None:
     assert tasks(run(boxes, file))["one"]["state"] == "succeeded"
 
 
+@PODMAN
 def test_variables_and_failures_in_an_image(boxes: Project) -> None:
     file = alone(boxes, 'f"echo -n $GREETING $HOME > {out}; exit $STATUS"')
     more = 'set_env_variable("GREETING", "hi").set_env_variable("STATUS", "{}")'
@@ -279,6 +285,7 @@ def test_variables_and_failures_in_an_image(boxes: Project) -> None:
     assert document["tasks"][0]["error"] == "it ended with status 9"
 
 
+@PODMAN
 def test_volumes_and_settings_in_an_image(boxes: Project) -> None:
     (boxes / "data").mkdir()
     (boxes / "data" / "words").write_text("from a volume")
@@ -299,6 +306,7 @@ def test_canceling_ends_the_container(boxes: Project, daemon: Daemon) -> None:
     assert daemon("ps", "--all", "--quiet") == ""
 
 
+@PODMAN
 def test_containerised_python_in_its_image(boxes: Project, daemon: Daemon, tmp_path: Path) -> None:
     """As the SDK builds it: the module, what it imports and the file that names it are there."""
     built = tmp_path / "built"
