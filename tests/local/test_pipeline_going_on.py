@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -116,11 +117,17 @@ def test_a_failed_run_is_gone_on_with(project: Project, tmp_path: Path) -> None:
         "@dsl.pipeline\ndef needy(path: str) -> str:\n    return read(path=path).output\n"
     )
     words = ("needy.py", "-p", f"path={tmp_path / 'it'}")
-    assert run(project, *words, status=1)["state"] == "failed"
+    before = run(project, *words, status=1)
+    assert before["state"] == "failed"
     (tmp_path / "it").write_text("now")
+    resumed = datetime.now(UTC)
     document = json.loads(project.command("pipeline", "resume", "r1", "--json").stdout)
     assert (document["state"], document["outputs"]) == ("succeeded", {"Output": "now"})
     assert tasks(document)["read"]["error"] is None
+    idle = resumed - datetime.fromisoformat(before["ended"])
+    whole = datetime.fromisoformat(document["ended"]) - datetime.fromisoformat(before["started"])
+    assert document["seconds"] <= (whole - idle).total_seconds(), "the pause does not count"
+    assert tasks(document)["read"]["seconds"] < document["seconds"]
 
 
 def test_why(gated: tuple[Project, list[str], Path]) -> None:

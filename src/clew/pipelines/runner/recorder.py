@@ -68,6 +68,8 @@ class Earlier(Struct, frozen=True):
     """How much was told of it."""
     facts: dict[str, str]
     done: dict[str, FinishedTask]
+    seconds: float
+    """How long it ran."""
 
 
 class Told(Struct, frozen=True, eq=False):
@@ -82,6 +84,8 @@ class Told(Struct, frozen=True, eq=False):
     """Called with its execution's id when it is told."""
     said: Path | None = None
     """Where what it printed can be read until then."""
+    seconds: float | None = None
+    """How long it ran, since this run began or was resumed."""
     at: int = field(default_factory=time.time_ns)
 
 
@@ -117,6 +121,8 @@ class Recorder:
         when the database is away."""
         self.uid = earlier.uid if earlier else uid or os.urandom(16).hex()
         self.number = 0
+        self._earlier = earlier
+        self._began = time.time_ns()
         self.failure: Exception | None = None
         """Why nothing more is told."""
         self.away = False
@@ -194,7 +200,9 @@ class Recorder:
     def ended(self, state: str, outputs: Values, error: str | None) -> None:
         told = {**outputs.parameters, **_shown(outputs.artifacts)}
         status = 0 if state == "succeeded" else 1
-        facets = {"state": state, "outputs": told, "error": error}
+        facets: dict[str, Any] = {"state": state, "outputs": told, "error": error}
+        if self._earlier:  # the time between its end and its resumption does not count
+            facets["seconds"] = self._earlier.seconds + (time.time_ns() - self._began) / 1e9
         self._queue.put(Ended(**self._now(), activity=self.uid, status=status, facets=facets))
 
     def task_started(self, node: Node, verdict: Verdict | None = None) -> None:
@@ -430,6 +438,7 @@ class Recorder:
             "inputs": _shown(node.inputs.artifacts),
             "reused_from": reused.task if reused else None,
             **({"key": verdict.key, "parts": verdict.parts} if verdict else {}),
+            **({"seconds": one.seconds} if self._earlier and one.seconds is not None else {}),
         }
         activity = self._activity(node)
         number = next(self._numbers)

@@ -400,6 +400,7 @@ class _RunLoop:
                 verdict,
                 os.fspath(tried[-1].directory) if tried else None,
                 done=lambda id_: self._options.watch(replace(change, execution=id_)),
+                seconds=took,
             )
         )
 

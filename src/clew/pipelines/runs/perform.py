@@ -231,6 +231,7 @@ def resume_record(
                 tasks.find_last_event_number(graph, key),
                 facets["facts"],
                 tasks.list_finished_tasks(graph, key),
+                record["seconds"] or tasks.find_recorded_seconds(graph, key),
             ),
             workers=workers,
         )

@@ -156,7 +156,7 @@ def _build_run(graph: Graph, found: RunRef, alive: IsRunning, *, tasks: bool) ->
         "state": state,
         "started": format_time(started),
         "ended": format_time(ended),
-        "seconds": None if ended is None else round((ended - started) / 1e9, 6),
+        "seconds": _seconds(started, ended, more),
         "file": facets.get("file"),
         "inputs": facets.get("inputs", {}),
         "outputs": more.get("outputs", {}),
@@ -182,7 +182,7 @@ def _build_task(graph: Graph, run_id: str, words: list[Any], going: bool) -> dic
         "state": more.get("state") or ("running" if going else "failed"),
         "started": format_time(at),
         "ended": format_time(ended),
-        "seconds": None if ended is None else round((ended - at) / 1e9, 6),
+        "seconds": _seconds(at, ended, more),
         "parameters": facets.get("parameters", {}),
         "platform": facets.get("platform", {}),
         "outputs": more.get("outputs", {}),
@@ -195,6 +195,13 @@ def _build_task(graph: Graph, run_id: str, words: list[Any], going: bool) -> dic
         "key": more.get("key"),
         "parts": more.get("parts", {}),
     }
+
+
+def _seconds(started: int, ended: int | None, facets: dict[str, Any]) -> float | None:
+    """How long it ran; the recorder states that for a run that was resumed."""
+    if ended is None:
+        return None
+    return round(facets.get("seconds") or (ended - started) / 1e9, 6)
 
 
 def _build_pending_task(run_id: str, name: str) -> dict[str, Any]:

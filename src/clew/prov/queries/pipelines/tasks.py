@@ -31,12 +31,12 @@ SELECT r.uid, s.facets FROM run r JOIN started s ON s.id = r.id
 WHERE r.project = ? ORDER BY r.number DESC LIMIT 50
 """
 _FIRST = "SELECT uid FROM started WHERE execution = ? AND number = 1 AND id <> execution"
-_LAST_NUMBER = """
-SELECT max(n) FROM (
-    SELECT n FROM started WHERE execution = ? UNION ALL
-    SELECT e.n FROM ended e JOIN started s ON s.id = e.activity WHERE s.execution = ?
-) AS told
-"""
+_EVENTS = """(
+    SELECT n, at FROM started WHERE execution = ? UNION ALL
+    SELECT e.n, e.at FROM ended e JOIN started s ON s.id = e.activity WHERE s.execution = ?
+) AS told"""
+_LAST_NUMBER = f"SELECT max(n) FROM {_EVENTS}"  # noqa: S608
+_DURATION = f"SELECT max(at) - min(at) FROM {_EVENTS}"  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,11 @@ def find_first_process(graph: Graph, execution: str) -> str | None:
 def find_last_event_number(graph: Graph, run: int) -> int:
     """The number of the last event that was told of a run."""
     return int(graph.connection.rows(_LAST_NUMBER, (run, run))[0][0] or 0)
+
+
+def find_recorded_seconds(graph: Graph, run: int) -> float:
+    """The seconds between the first and the last event of a run."""
+    return (graph.connection.rows(_DURATION, (run, run))[0][0] or 0) / 1e9
 
 
 def _build_finished_task(
