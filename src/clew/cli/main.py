@@ -30,6 +30,7 @@ COMMANDS = {
     "viewer": "Browse and edit a directory in a web browser.",
     "list": "List the executions, oldest first.",
     "show": "Show one execution: processes, files, environment, packages.",
+    "metrics": "Compare executions and runs by parameters and metrics.",
     "trace": "Show where a file came from, or what was made from it.",
     "restore": "Restore a version of a file.",
     "cat": "Print a version of a file.",

@@ -1,0 +1,168 @@
+"""Parameters and metrics of executions and pipeline runs, for comparison.
+
+Metrics of an execution are the numbers in the `metrics.json` files that it wrote, and the scalars
+of its TensorBoard event files; those of a run are the numbers that its tasks logged to
+`Output[Metrics]`. Parameters are the options of the command, or the inputs of the run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from clew.api.tensorboard_events import Series, read_scalars
+from clew.errors import ClewError
+
+if TYPE_CHECKING:
+    from clew.api.executions import Execution
+    from clew.api.project import Project
+
+_METRICS_FILE = "metrics.json"
+_EVENT_FILE = "events.out.tfevents."
+_LARGEST_FILE = 64 << 20
+"""Bytes: larger files are skipped."""
+_MOST_METRICS = 1000
+"""Of one execution."""
+_PARAMETER = re.compile(r"[^\W\d][\w.-]*")
+_KFP_METRICS = ("system.Metrics", "system.ClassificationMetrics")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One execution or pipeline run with its parameters and metrics."""
+
+    id: str
+    name: str | None
+    state: str
+    started: str | None
+    parameters: dict[str, Any]
+    metrics: dict[str, float]
+    series: dict[str, Series] = field(default_factory=dict)
+    """Metrics over time, from TensorBoard: step and value."""
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("id", "name", "state", "started", "parameters", "metrics")
+        return {name: getattr(self, name) for name in names}
+
+
+def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list[Measured]:
+    """The named executions and runs; without names, those of the newest `limit` executions and
+    `limit` runs that have metrics, newest first.
+
+    Executions of tasks are left out then: their run has the metrics.
+    """
+    from clew.api.pipeline_artifacts import is_run
+
+    if ids := list(ids):
+        return [
+            _measure_run(project.pipelines.show(name))
+            if is_run(name)
+            else _measure_execution(project, project.execution(name))
+            for name in ids
+        ]
+    runs = [project.pipelines.show(run["id"]) for run in project.pipelines.list()[-limit:]]
+    tasks = {execution for run in runs for task in run["tasks"] for execution in task["attempts"]}
+    executions = [one for one in project.executions() if one.id not in tasks][-limit:]
+    measured = [*map(_measure_run, runs)]
+    measured += [_measure_execution(project, execution) for execution in executions]
+    found = [one for one in measured if one.metrics]
+    return sorted(found, key=lambda one: one.started or "", reverse=True)
+
+
+def parse_parameters(command: Iterable[str]) -> dict[str, str]:
+    """The options and assignments of a command by name: `--lr 0.1`, `--lr=0.1`, `lr=0.1`.
+
+    An option that is followed by another option is a flag.
+    """
+    words = [*command, "-"]  # after the last option comes no value
+    found: dict[str, str] = {}
+    for word, after in pairwise(words[1:]):
+        name, equals, value = word.partition("=")
+        option = name.lstrip("-")
+        if not _PARAMETER.fullmatch(option):
+            continue
+        if equals:
+            found[option] = value
+        elif name.startswith("-"):
+            found[option] = "true" if after.startswith("-") and not _is_number(after) else after
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _measure_execution(project: Project, execution: Execution) -> Measured:
+    metrics: dict[str, float] = {}
+    series: dict[str, Series] = {}
+    document = execution.as_json()
+    for file in execution.files if document["outputs"] else ():
+        name = file.path.rsplit("/", 1)[-1]
+        readable = file.written and file.digest and (file.size or 0) <= _LARGEST_FILE
+        if not readable or not (name == _METRICS_FILE or name.startswith(_EVENT_FILE)):
+            continue
+        try:
+            content = project.read(f"{execution.id}:{file.path}")
+        except ClewError:  # not stored, or damaged: fsck tells
+            continue
+        if name == _METRICS_FILE:
+            metrics.update(_read_metrics_file(content))
+        else:
+            series.update(read_scalars(content))
+    metrics.update({tag: values[-1][1] for tag, values in series.items()})
+    return Measured(
+        id=execution.id,
+        name=execution.name,
+        state=execution.state,
+        started=document["started"],
+        parameters=parse_parameters(execution.command),
+        metrics=dict(list(metrics.items())[:_MOST_METRICS]),
+        series=series,
+    )
+
+
+def _read_metrics_file(content: bytes) -> dict[str, float]:
+    try:
+        return dict(_numbers(json.loads(content)))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of a JSON document, by their path: `train.loss`."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _numbers(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and name:
+        yield name, value
+
+
+def _measure_run(run: dict[str, Any]) -> Measured:
+    """A metric that several tasks log has the name of its task before it."""
+    logged = [
+        (task["name"], metric, value)
+        for task in run["tasks"]
+        for artifacts in task["artifacts"].values()
+        for artifact in artifacts
+        if artifact["type"] in _KFP_METRICS
+        for metric, value in _numbers(artifact["metadata"])
+    ]
+    times = Counter(metric for _, metric, _ in logged)
+    metrics = {m if times[m] == 1 else f"{task}.{m}": value for task, m, value in logged}
+    return Measured(
+        id=run["id"],
+        name=run["name"],
+        state=run["state"],
+        started=run["started"],
+        parameters=dict(run["inputs"]),
+        metrics=metrics,
+    )
