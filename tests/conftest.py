@@ -36,6 +36,14 @@ settings.register_profile(
 settings.load_profile("sample")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What in-process tests keep of the user's state, such as the projects that were made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Name a test by the size of a long value, not by the value."""
     return f"{argname}-{len(val)}" if isinstance(val, (str, bytes)) and len(val) > 100 else None

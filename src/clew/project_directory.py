@@ -2,7 +2,8 @@
 
 It knows names and the configuration; what is inside the graph and the store is theirs to know.
 A project that is found by walking up may be a trap: in `/tmp`, or in a repository that was cloned.
-So it is not used if another user owns it, nor if links lead from it to where Clew would write.
+So it is not used if another user owns it, nor if links lead from it to where Clew would write. Its
+executions count as made elsewhere unless this user made or accepted it: see `is_accepted`.
 A project is made in a draft directory that is renamed into place, so it is there whole or not at
 all.
 """
@@ -186,6 +187,22 @@ def _check_owner(root: Path) -> None:
         )
 
 
+def init(root: Path, settings: Settings, *, trust: bool = False) -> ProjectDirectory:
+    """Make a project in `root`, or open the one that is there; `trust`: accept that."""
+    exists = (root / NAME / "config.toml").is_file()
+    directory = create(root)
+    try:
+        if trust or not exists:
+            accept(directory, settings)
+    except OSError as error:
+        if trust:
+            raise NotAllowed(
+                f"cannot write to {settings.state}: {error.strerror}",
+                hint="XDG_STATE_HOME names a directory that you may write",
+            ) from error
+    return directory
+
+
 def create(root: Path) -> ProjectDirectory:
     """Make a project in `root`; one that is there already is opened as it is."""
     if (root / NAME / "config.toml").is_file():
@@ -213,6 +230,27 @@ def create(root: Path) -> ProjectDirectory:
             hint="clew init DIR, with a directory you may write",
         ) from error
     return _open(root)
+
+
+def is_accepted(directory: ProjectDirectory, settings: Settings) -> bool:
+    """Whether this user made the project, or accepted it with `clew init --trust`.
+
+    The user's state directory has a file named by the digest of the project's token: nobody who
+    gives a project to others knows a token that is accepted there."""
+    return bool(directory.key) and os.path.exists(_acceptance(directory, settings))
+
+
+def accept(directory: ProjectDirectory, settings: Settings) -> None:
+    """Let the executions of the project count as this user's own."""
+    file = _acceptance(directory, settings)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.write_text(f"{directory.root}\n", errors="surrogateescape")
+
+
+def _acceptance(directory: ProjectDirectory, settings: Settings) -> Path:
+    from blake3 import blake3  # `clew --help` loads this module
+
+    return settings.state / "projects" / blake3(directory.key).hexdigest(length=16)
 
 
 def keep_from_git(directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -54,3 +55,22 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, graph: dict[str, str]) -
     code, message, _ = clew.error("init", "occupied/below", status=4)
     assert code == "not-allowed"
     assert "occupied/below" in message
+
+
+def test_a_project_that_came_with_a_repository_is_not_trusted(tmp_path: Path) -> None:
+    """It was made by another user: its executions get no variable of this one."""
+    theirs = Project(tmp_path / "theirs", MY_TOKEN="of-the-author")
+    theirs("exec", "--", "sh", "-c", "echo ${#MY_TOKEN} > out")
+    mine = Project(tmp_path / "mine", init=False, MY_TOKEN="secret-of-the-victim")
+    shutil.copytree(theirs.folder, mine.folder, dirs_exist_ok=True)
+    assert "its executions count as made elsewhere" in " ".join(mine("init").stderr.split())
+    assert "(made elsewhere)" in mine("list").stdout
+    assert mine.error("repeat", "e1", status=2)[0] == "secrets-needed"
+    assert mine.json("show", "e1")["made_elsewhere"] is True
+    mine("exec", "--", "true")
+    assert mine.json("list")[1]["made_elsewhere"] is True, "one project, one rule"
+    mine("init", "--trust")
+    assert [found["made_elsewhere"] for found in mine.json("list")] == [False, False]
+    mine("repeat", "e1", status=3)
+    moved = mine.folder.rename(tmp_path / "moved")
+    assert not mine.json("list", cwd=moved)[0]["made_elsewhere"], "it is known wherever it is"

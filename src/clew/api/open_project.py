@@ -29,7 +29,9 @@ def open(  # noqa: A001 (the public name is clew.open)
     return open_local_project(settings)
 
 
-def init(path: StrPath = ".") -> LocalProject:
-    """Create a project in `path`; open it if there is one already."""
-    directory = project_directory.create(Path(fspath(path)).resolve())
-    return LocalProject(directory, environment.load())
+def init(path: StrPath = ".", *, trust: bool = False) -> LocalProject:
+    """Create a project in `path`; open it if there is one already. `trust`: let the executions of
+    an existing one that was not made by this user here count as the user's own."""
+    settings = environment.load()
+    directory = project_directory.init(Path(fspath(path)).resolve(), settings, trust=trust)
+    return LocalProject(directory, settings)

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.project_directory import ProjectDirectory
+from clew.project_directory import ProjectDirectory, is_accepted
 from clew.redaction import CREDENTIALS
 from clew.replay.repeat.secret_values import SecretValues
 from clew.settings import Settings
@@ -63,6 +63,7 @@ class ProjectState:
             self.directory.uid,
             signers=self.settings.config,
             list_members=self._list_members,
+            foreign=not is_accepted(self.directory, self.settings),
         )
 
     def _list_members(self, digest: str) -> Members:

@@ -53,10 +53,13 @@ class Graph:
         *,
         signers: Path | None = None,
         list_members: ListMembers = lambda _: {},
+        foreign: bool = False,
     ) -> None:
         """`signers`: the directory that tells whose keys are known (`clew.signing`).
-        `list_members` lists the files in a stored archive."""
+        `list_members` lists the files in a stored archive. `foreign`: this user did not make the
+        project, so all its executions count as made elsewhere."""
         self.connection = connection
+        self.foreign = foreign
         self.list_members = list_members
         self._signers = signers
         self.project_uid = project_uid

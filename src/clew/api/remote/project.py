@@ -99,7 +99,7 @@ class RemoteProject(Project):
         try:
             here = open_local_project(settings)
         except NoProject:
-            here = LocalProject(directories.create(Path.cwd()), settings)
+            here = LocalProject(directories.init(Path.cwd(), settings), settings)
         with here:
             return here.run(
                 command, name=name, content=content, exclude=exclude, pin=pin, progress=progress

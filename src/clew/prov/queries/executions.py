@@ -78,7 +78,7 @@ def find_execution(graph: Graph, text: str) -> ExecutionRef:
             return find_execution(graph, known)
     if row is None:
         raise NotFound(f"no execution {text}", hint=_suggest_name(graph, text))
-    return ExecutionRef(int(row[0]), str(row[1]), int(row[2]), bool(row[3]))
+    return ExecutionRef(int(row[0]), str(row[1]), int(row[2]), bool(row[3]) or graph.foreign)
 
 
 def _is_text(text: str) -> bool:
@@ -175,7 +175,7 @@ def _build_document(
         "kind": mode or "reference",
         "parent": kin.name(parent),
         "collection": kin.collection(collection, key, number),
-        "made_elsewhere": bool(elsewhere),
+        "made_elsewhere": bool(elsewhere) or graph.foreign,
         "signed_by": signers.get(key),
         **dict(zip(("processes", "inputs", "outputs", "bytes", "new_bytes"), totals, strict=True)),
     }
