@@ -102,7 +102,7 @@ def test_nothing_of_the_host_can_be_reached(
     said = json.loads(ran.stdout.splitlines()[0])
     assert said["read"] == []
     assert not written.exists(), said["wrote"]
-    ours = {(path.stat().st_dev, path.stat().st_ino) for path in tracer_binary.FOLDER.iterdir()}
+    ours = {(path.stat().st_dev, path.stat().st_ino) for path in tracer_binary.DIRECTORY.iterdir()}
     assert not ours & {(dev, ino) for _, dev, ino in said["writable"]}, said["writable"]
     none = "0" * 16
     assert said["status"] == {
