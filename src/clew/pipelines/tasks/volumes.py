@@ -60,16 +60,16 @@ def hide_secrets(
     directory: ProjectDirectory, settings: Settings, components: Iterable[Component]
 ) -> tuple[ProjectDirectory, Settings]:
     """The same, with the secrets' variables to mask and their files not to store."""
-    names = {
-        one.variable
-        for component in components
-        for one in component.platform.env_vars
-        if one.kind == "secret"
-    }
+    platforms = [component.platform for component in components]
+    names = {one.variable for p in platforms for one in p.env_vars if one.kind == "secret"}
+    if any(mount.kind == "secret" for p in platforms for mount in p.mounts):
+        names.add(f"{MASK_PREFIX}*")
+    if not names:  # a pattern makes redaction scan every word of every command
+        return directory, settings
     hidden = f"{_secrets_root()}/{_SECRETS_PREFIX}*"
     return (
         replace(directory, exclude=(*directory.exclude, hidden)),
-        replace(settings, redact=(*settings.redact, *sorted(names), f"{MASK_PREFIX}*")),
+        replace(settings, redact=(*settings.redact, *sorted(names))),
     )
 
 
