@@ -7,10 +7,10 @@ counts. The list of an archive is cached, because its content never changes.
 
 from __future__ import annotations
 
-import io
 import json
 import lzma
 import os
+import struct
 import tarfile
 import tempfile
 import zipfile
@@ -27,6 +27,7 @@ from clew.bounded_tar import BoundedTar
 from clew.errors import ClewError, NoContent
 from clew.store.content_store import Store
 
+_LARGEST = 256 << 20
 _UNPACKED = 512 << 20
 _MEMBERS = 20_000
 _DIRECTORY = 16 << 20
@@ -34,7 +35,7 @@ _DIRECTORY = 16 << 20
 _LONGEST_NAME = 500
 _PIECE = 1 << 20
 _DAMAGED = (
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(tarfile.TarError, zipfile.BadZipFile, struct.error, zlib.error, lzma.LZMAError),
     *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError, IndexError, OverflowError),
 )
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
@@ -59,6 +60,8 @@ def list_members(store: Path, cache: Path, digest: str) -> Members:
         return {bytes.fromhex(key): Member(*value) for key, value in known.items()}
     try:
         with Store(store) as contents, tempfile.TemporaryFile() as file:
+            if contents.size(digest) > _LARGEST:  # whatever the record says
+                return {}
             file.writelines(contents.read(digest))
             found = dict(_hash_members(file))
     except (ClewError, OSError):
@@ -137,12 +140,10 @@ def _zip_members(file: IO[bytes]) -> Iterator[tuple[str, Iterator[bytes]]]:
 
 
 def _directory_size(file: IO[bytes]) -> int:
-    """The size of a zip archive's directory, which `zipfile` reads at once."""
-    end = file.seek(0, io.SEEK_END)
-    file.seek(max(end - (1 << 16) - 22, 0))
-    tail = file.read()
-    record = tail[tail.rfind(b"PK\x05\x06") :]
-    return int.from_bytes(record[12:16], "little")
+    """The size of a zip archive's directory, which `zipfile` reads at once. It must be the size
+    that `zipfile` finds: an archive can have two ends."""
+    end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+    return int(end[zipfile._ECD_SIZE]) if end else 0  # type: ignore[attr-defined]
 
 
 class _Tar(BoundedTar):

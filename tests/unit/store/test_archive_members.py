@@ -69,6 +69,11 @@ def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert listed(tmp_path / "c", make_zip(FILES)) == first
     monkeypatch.setattr(archive_members, "_DIRECTORY", 10)
     assert listed(tmp_path / "d", make_zip(FILES)) == {}
+    two_ends = bytearray(make_zip(FILES))
+    two_ends[-6:-2] = b"PK\x05\x06"  # a second one inside the end of the archive
+    assert archive_members._directory_size(io.BytesIO(two_ends)) > 10
+    monkeypatch.setattr(archive_members, "_LARGEST", 10)
+    assert listed(tmp_path / "f", make_tar(FILES)) == {}
 
 
 def test_members_that_need_much_memory_or_a_password_are_left_out(tmp_path: Path) -> None:
