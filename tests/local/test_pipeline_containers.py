@@ -181,7 +181,7 @@ def test_failures(project: Project, script: str, why: str) -> None:
 
 def test_words_that_are_too_long(project: Project) -> None:
     document = run(project, alone(project, '"x" * 200_000'), "--on-host", status=1)
-    assert "hand over a file" in document["tasks"][0]["error"]
+    assert "pass a file instead" in document["tasks"][0]["error"]
 
 
 def test_lightweight_components_write_outputs_to_files_too(project: Project) -> None:

@@ -20,6 +20,13 @@ from clew.db.sqlite import SQLite
 from clew.errors import Busy, ClewError, Damaged, Full, NoDatabase, NotAllowed, UsageError
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, str | None]:
+    """A database without a schema."""
+    address = request.getfixturevalue("postgres") if request.param == "postgres" else None
+    return tmp_path / "graph.db", address
+
+
 def test_the_newest_migration_is_the_known_one() -> None:
     files = sorted((Path(migration_runner.__file__).parent / "migrations").glob("*.sql"))
     assert [int(file.stem) for file in files] == list(range(1, migration_runner.KNOWN + 1))
