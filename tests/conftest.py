@@ -143,12 +143,11 @@ def _admin(server: str) -> psycopg.Connection[Any]:
 
 
 @pytest.fixture
-def postgres(postgres_server: str) -> Iterator[str]:
+def postgres(postgres_server: str) -> str:
     """The address of a database without a schema, for tests of the schema and of its absence."""
     with closing(_admin(postgres_server)) as server:
         server.execute("DROP SCHEMA IF EXISTS clew CASCADE")
-        yield f"host={postgres_server} user=clew dbname=postgres"
-        server.execute("DROP SCHEMA IF EXISTS clew CASCADE")
+    return f"host={postgres_server} user=clew dbname=postgres"
 
 
 @pytest.fixture(scope="session")

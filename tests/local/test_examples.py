@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,6 +56,12 @@ def test_taxi_demo(tmp_path: Path) -> None:
     said = demo("taxi", trips, tmp_path)
     assert "clew: r1 succeeded" in said
     assert "6 tasks (3 reused, 3 succeeded)" in said
+    for name in ("fetch", "fetch-2", "true-values"):
+        assert re.search(rf"reused +{name}\b", said), said
+    scores = json.loads(said.partition("$ clew cat r1/evaluate:scores\n")[2].partition("\n\n")[0])
+    tips = [float(row["tips"]) for row in csv.DictReader(trips.read_text().splitlines())]
+    deviations = [abs(tip - sum(tips) / len(tips)) for tip in tips]
+    assert scores["mean absolute error"] < sum(deviations) / len(tips) / 2  # better than the mean
     traced = said.partition("$ clew trace r2/evaluate:scores\n")[2].partition("\n6. ")[0]
     for name in ("r2/train/model", "r1/fetch/table", "r1/true-values/tips", "trips.csv  found by"):
         assert name in traced
