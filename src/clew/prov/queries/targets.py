@@ -28,7 +28,7 @@ from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.executions import ExecutionRef, find_execution
 from clew.prov.queries.formats import STREAM, process_id, version_id
 from clew.prov.queries.pipelines.runs import list_run_executions
-from clew.prov.row_keys import digest_bytes, digest_text, location_key
+from clew.prov.row_keys import digest_text, location_key
 
 _PROCESS = re.compile(r"(.+)\.p(\d{1,15})")
 _INSIDE = re.compile(r"([^:/@]+):(.+)", re.DOTALL)
@@ -54,10 +54,6 @@ _ELSEWHERE = """
 SELECT DISTINCT l.locator FROM version v JOIN location l ON l.id = v.location WHERE v.execution = ?
 """
 _NOTED = "SELECT 1 FROM note WHERE location = ?"
-_KNOWN = """
-SELECT 1 FROM content c JOIN version v ON v.id = c.version JOIN execution x ON x.id = v.execution
-WHERE c.digest = ? AND c.size > 0 AND x.project = ? LIMIT 1
-"""
 
 
 @dataclass(frozen=True)
@@ -253,13 +249,11 @@ def _resolve_current_file(graph: Graph, text: str, locator: str, digest: str | N
     for row in reversed(rows):
         if digest_text(row[4]) == digest:
             return _version_target(row)
-    known = (digest_bytes(digest), graph.project)
-    if (
-        not rows
-        and not graph.connection.one(_NOTED, (key,))
-        and not graph.connection.one(_KNOWN, known)
-    ):
-        raise NotFound(f"no execution read or wrote {text}", hint="clew list")
+    if not rows and not graph.connection.one(_NOTED, (key,)):
+        from clew.prov.queries.lineage.content_links import find_link  # only new files need it
+
+        if find_link(graph, locator, digest) is None:
+            raise NotFound(f"no execution read or wrote {text}", hint="clew list")
     return Target("file", text, (), locator=locator, digest=digest, known_place=bool(rows))
 
 

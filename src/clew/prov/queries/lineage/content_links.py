@@ -178,26 +178,37 @@ class ContentLinks:
         links: dict[int, Link] = {}
         for subject in subjects:
             assert subject.digest is not None
-            digest = subject.digest
-            for found in (candidates.get(digest, ()), self.find_in_archives(digest)):
-                link = rank_candidates(
-                    found,
-                    at=subject.at,
-                    locator=subject.locator,
-                    execution=subject.execution,
-                )
-                if link is not None:
-                    links[subject.key] = link
-                    break
+            link = self._rank(
+                candidates.get(subject.digest, ()),
+                subject.digest,
+                at=subject.at,
+                locator=subject.locator,
+                execution=subject.execution,
+            )
+            if link is not None:
+                links[subject.key] = link
         return links
 
-    def before_now(self, locator: str, digest: str | None) -> Link | None:
+    def before_now(self, locator: str, digest: bytes) -> Link | None:
         """Where a file may come from that is there now and that no execution met."""
-        if digest is None:
-            return None
-        key = digest_bytes(digest)
-        found = self._load({key: FOREVER}).get(key, [])
-        return rank_candidates(found, at=FOREVER, locator=locator, execution=None)
+        found = self._load({digest: FOREVER}).get(digest, ())
+        return self._rank(found, digest, at=FOREVER, locator=locator, execution=None)
+
+    def _rank(
+        self,
+        found: Iterable[Candidate],
+        digest: bytes,
+        *,
+        at: int,
+        locator: str,
+        execution: int | None,
+    ) -> Link | None:
+        """The link to `found`, the versions with this digest; else to archives that contain it."""
+        return rank_candidates(
+            found, at=at, locator=locator, execution=execution
+        ) or rank_candidates(
+            self.find_in_archives(digest), at=at, locator=locator, execution=execution
+        )
 
     def after(self, versions: Collection[Version]) -> list[tuple[int, Version, Link]]:
         """The found versions whose likeliest origin is one of these: (origin, version, link)."""
@@ -257,6 +268,12 @@ class ContentLinks:
         for row in rows:
             answer.setdefault(bytes(row[0]), []).append(Candidate(*row))
         return answer
+
+
+def find_link(graph: Graph, locator: str, digest: str) -> Link | None:
+    """Where a file may come from that is there now and that no execution met."""
+    links = ContentLinks(graph, LineageQueries(graph.connection))
+    return links.before_now(locator, digest_bytes(digest))
 
 
 def find_copied_versions(graph: Graph, keys: Iterable[int]) -> dict[int, tuple[Version, Link]]:

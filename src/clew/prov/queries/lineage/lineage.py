@@ -20,7 +20,12 @@ from typing import Any
 
 from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
-from clew.prov.queries.lineage.content_links import SAME_CONTENT, ContentLinks, Link
+from clew.prov.queries.lineage.content_links import (
+    SAME_CONTENT,
+    ContentLinks,
+    Link,
+    find_link,
+)
 from clew.prov.queries.lineage.nodes import (
     build_activity_node,
     build_file_nodes,
@@ -93,7 +98,8 @@ class _Walk:
         self._walk(set(self._asked), {}, depth)
 
     def from_unrecorded(self, target: Target, depth: int | None) -> None:
-        link = self._content_links.before_now(target.locator or "", target.digest)
+        assert target.locator is not None and target.digest is not None
+        link = find_link(self._graph, target.locator, target.digest)
         if link is not None:
             self._links[_UNRECORDED] = link
             self._join(link.best, _UNRECORDED, SAME_CONTENT, **link.facts)

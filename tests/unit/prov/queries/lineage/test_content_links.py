@@ -93,6 +93,21 @@ def test_nothing_is_linked_to_a_later_version_or_within_one_execution(
     assert names(answer) == {"e1:/w/to@1", "e1.p1", "e1:/w/from@1"}
 
 
+def test_a_pulled_execution_is_a_candidate_behind_local_ones(graph: Graph, target: Ask) -> None:
+    pulled = Story("a", at=1_500)
+    pulled.write(pulled.process("make"), "/w/raw", LONG)
+    graph.import_events(pulled.end().events)
+    use(graph, "b", "/w/copy", at=2_000)
+    assert "e1:/w/raw@1 same_content e2:/w/copy@1" in drawn(
+        trace_lineage(graph, target("e2:out-b"))
+    )
+    make(graph, "c", "/w/own", at=1_000)
+    answer = trace_lineage(graph, target("e2:out-b"))
+    assert "e3:/w/own@1 same_content e2:/w/copy@1" in drawn(answer)
+    versions = [one["version"] for one in node(answer, "e2:/w/copy@1")["same_content"]]
+    assert versions == ["e3:/w/own@1", "e1:/w/raw@1"]
+
+
 @pytest.mark.parametrize("text", ["", "tiny"])
 def test_empty_files_are_not_linked_and_tiny_ones_weakly(
     graph: Graph, target: Ask, text: str
