@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from typing import TYPE_CHECKING
+
 import click
 
 from clew.cli.commands.list import format_state
@@ -17,7 +20,13 @@ from clew.cli.output import (
     print_table,
 )
 from clew.cli.progress import progress
+from clew.cli.project_creation import open_or_create_project
+from clew.cli.remote_address import complete_remotes, resolve_remote
 from clew.errors import UsageError
+from clew.remotes import FIRST, load
+
+if TYPE_CHECKING:
+    from clew.api.results import Transfer
 
 
 @click.command(
@@ -25,25 +34,25 @@ from clew.errors import UsageError
     short_help=COMMANDS["pull"],
     epilog="Examples: clew pull s3://bucket/paper --list | clew pull s3://bucket/paper e2",
 )
-@click.argument("url", metavar="URL")
-@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.argument("words", metavar="[REMOTE] [ID]...", nargs=-1, shell_complete=complete_remotes)
 @click.option("--list", "list_them", is_flag=True, help="List the executions there; fetch nothing.")
 @json_option
-def command(url: str, ids: tuple[str, ...], list_them: bool, as_json: bool) -> None:
-    """Fetch executions from the remote URL: the given ones, or all that are not here yet.
+def command(words: tuple[str, ...], list_them: bool, as_json: bool) -> None:
+    """Fetch executions from REMOTE: the given ones, or all that are not here yet.
+
+    REMOTE is a directory, s3://bucket/prefix, or a name given by clew remote add; without it, the
+    default remote is used. Where there is no project, one is created, with REMOTE as its default.
 
     An ID is a uid or a prefix of one, a name, or the id the execution had where it was pushed.
     It gets a new id here. Everything is verified, and only missing content is transferred.
     """
+    url, ids = resolve_remote(words)
     if list_them:
         if ids:
             raise UsageError("--list takes no ids", hint=f"clew pull {url} --list")
         _print_shared(url, as_json)
         return
-    import clew
-
-    with clew.open() as project, progress("fetching") as draw:
-        transfer = project.pull(url, ids or None, progress=draw)
+    transfer = _pull(url, ids)
     if as_json:
         print_json(transfer.as_json())
         return
@@ -57,6 +66,28 @@ def command(url: str, ids: tuple[str, ...], list_them: bool, as_json: bool) -> N
         if count[0] != "0"
         else "nothing to pull"
     )
+
+
+def _pull(url: str, ids: tuple[str, ...]) -> Transfer:
+    """Pull into the project here, or into a new one, which stays only if that succeeds."""
+    from clew import project_directory, settings
+
+    chosen = settings.load()
+    is_new = chosen.server is None and project_directory.here(chosen) is None
+    with open_or_create_project() as project:
+        try:
+            with progress("fetching") as draw:
+                transfer = project.pull(url, ids or None, progress=draw)
+        except BaseException:
+            if is_new:
+                project.close()
+                shutil.rmtree(project.root / project_directory.NAME)
+            raise
+        if is_new:
+            remotes = load(project.root / project_directory.NAME)
+            remotes.add(FIRST, url)
+            remotes.save()
+    return transfer
 
 
 def _print_shared(url: str, as_json: bool) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from clew.cli.main import COMMANDS
-from clew.cli.options import complete_executions, json_option
+from clew.cli.options import json_option
 from clew.cli.output import escape, format_command, format_size, print_json, print_message
 from clew.cli.progress import progress
+from clew.cli.remote_address import complete_remotes, resolve_remote
 
 
 @click.command(
@@ -15,18 +16,20 @@ from clew.cli.progress import progress
     short_help=COMMANDS["push"],
     epilog="Examples: clew push /mnt/shared/paper | clew push s3://bucket/paper e2",
 )
-@click.argument("url", metavar="URL")
-@click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=complete_executions)
+@click.argument("words", metavar="[REMOTE] [ID]...", nargs=-1, shell_complete=complete_remotes)
 @click.option("--no-sign", is_flag=True, help="Do not sign, even if a key is set.")
 @json_option
-def command(url: str, ids: tuple[str, ...], no_sign: bool, as_json: bool) -> None:
-    """Send executions to URL, a directory or s3://bucket/prefix: the given ones, or all that are
-    not there yet.
+def command(words: tuple[str, ...], no_sign: bool, as_json: bool) -> None:
+    """Send executions to REMOTE: the given ones, or all that are not there yet.
+
+    REMOTE is a directory, s3://bucket/prefix, or a name given by clew remote add; without it, the
+    default remote is used.
 
     Only missing content is transferred; an interrupted push continues where it stopped.
     Executions recorded here are signed if a key is set (clew key create).
     The AWS_* environment variables configure the access to S3.
     """
+    url, ids = resolve_remote(words)
     import clew
 
     with clew.open() as project, progress("sending") as draw:

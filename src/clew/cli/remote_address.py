@@ -1,0 +1,53 @@
+"""The remote that the words of `push` or `pull` name."""
+
+from __future__ import annotations
+
+import re
+
+import click
+from click.shell_completion import CompletionItem
+
+from clew.cli.options import complete_executions
+from clew.errors import NotFound
+
+_ID = re.compile(r"e[1-9]\d*")
+
+
+def resolve_remote(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The address, and the other words, which are ids.
+
+    The first word is the name of a remote or an address. Without one, or if the first word is an
+    id such as e2, the default remote is meant.
+    """
+    from clew import project_directory, settings
+    from clew.remotes import load
+
+    project = project_directory.here(settings.load())
+    remotes = load(project.path) if project else None
+    if words and remotes and words[0] in remotes.urls:
+        return remotes.urls[words[0]], words[1:]
+    if words and not _ID.fullmatch(words[0]):
+        return words[0], words[1:]
+    if remotes is None or remotes.default is None:
+        raise NotFound(
+            "no remote is named, and there is no default", hint="clew remote add NAME URL"
+        )
+    return remotes.urls[remotes.default], words
+
+
+def complete_remotes(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete names of remotes and executions, or let the shell complete directories."""
+    from clew import project_directory, settings
+    from clew.errors import ClewError
+    from clew.remotes import load
+
+    project = project_directory.here(settings.load())
+    try:
+        names = load(project.path).urls if project else {}
+    except ClewError:
+        names = {}
+    found = [CompletionItem(n, help=url) for n, url in names.items() if n.startswith(incomplete)]
+    found += complete_executions(ctx, param, incomplete)
+    return found or [CompletionItem(incomplete, type="dir")]
