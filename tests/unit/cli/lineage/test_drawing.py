@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.cli.lineage import dot, page, tree
+from clew.cli.output import escape
 
 Node = dict[str, Any]
 
@@ -87,6 +88,21 @@ def test_a_chain_that_was_cut_does_not_say_found() -> None:
     assert "clean.csv  made by e1" in drawn(
         document((TRAIN, "generated", MODEL), (CLEAN, "used", TRAIN))
     )
+
+
+def test_inferred_links_are_dotted_and_name_the_likeliest_first() -> None:
+    same = [
+        {"execution": f"e{n}", "path": f"{NASTY}{n}", "strength": "weak", "member": member}
+        for n, member in enumerate(["in\x1b.csv", None, None, None, None])
+    ]
+    copy = file("copy.csv", "e9", found=True, same_content=same)
+    doc = document((TRAIN, "generated", MODEL), (copy, "used", TRAIN), (RAW, "same_content", copy))
+    text = drawn(doc)
+    names = [f"e{n}:{escape(NASTY)}{n}" for n in range(3)]
+    found = f"in\\e.csv in {names[0]} (weak) or {names[1]} or {names[2]} or 2 more"
+    assert f"├─ copy.csv  found by e9, same bytes as {found}\n   │  └┄ raw.csv  found by e1" in text
+    [edge] = [line for line in dot.lines(doc) if "same bytes" in line and "->" in line]
+    assert "style=dotted" in edge
 
 
 def test_a_subtree_is_drawn_once() -> None:

@@ -29,8 +29,8 @@ MOST = 10
 """Candidates to list for one file."""
 LARGEST_ARCHIVE = 256 << 20
 """Archives with more bytes are not searched."""
-_ARCHIVE_BYTES = 1 << 30
-"""The latest archives are searched, up to so many bytes together."""
+_ARCHIVE_BYTES, _ARCHIVES_SEARCHED = 1 << 30, 50
+"""The latest archives are searched: so many, of so many bytes together."""
 _FEW = 200
 """Recorded versions of one content that are read and ranked; of more, the nearest in time."""
 _SCANNED = 20_000
@@ -252,7 +252,8 @@ class ContentLinks:
         rows.sort(key=lambda archive: -archive.at)
         sizes: dict[bytes, int] = {}
         for archive in rows:
-            if sum(sizes.values()) + archive.size <= _ARCHIVE_BYTES:
+            room = _ARCHIVE_BYTES - sum(sizes.values())
+            if archive.size <= room and len(sizes) < _ARCHIVES_SEARCHED:
                 sizes[archive.digest] = archive.size
         return [archive for archive in rows if archive.digest in sizes]
 
