@@ -122,6 +122,22 @@ def test_a_parameter(project: Project) -> None:
     assert [(one["id"], one["children"][0]["how"]) for one in listed] == [("e1", "parameters")]
 
 
+def test_a_parameter_by_name_and_a_crash(project: Project) -> None:
+    line = 'echo "$2" > out; cat "${4#*=}"; exit "$2"'
+    project.write("old", "old")
+    project.exec("sh", "-c", line, "sh", "--code", "0", "--from", f"in={project / 'old'}")
+    project.write("new", "new")
+    ran = project.command("repeat", "e1", "--set", "--code=7", "--set", f"in={project / 'new'}")
+    assert (ran.returncode, ran.stdout) == (3, b"new"), ran.stderr
+    assert "e2 modifies e1: failed: exit status 0 → 7 (" in ran.stderr.decode()
+    assert "error" in repeated(project, "e1", "--set", "other=1", status=2)
+
+
+def test_after_confirmed_randomness_pinning_is_suggested(project: Project) -> None:
+    project.sh("head -c 16 /dev/urandom > out")
+    assert b"clew exec --pin random" in project.command("repeat", "e1").stderr
+
+
 def test_a_file_is_brought_in(project: Project, tmp_path: Path) -> None:
     (project / "old").write_text("old")
     project.exec("cat", "old")

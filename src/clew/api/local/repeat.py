@@ -154,10 +154,11 @@ def _with_parameters(plan: RepeatPlan, parameters: Mapping[int, str], bring: Bri
     from dataclasses import replace
 
     from clew.replay.repeat import repeat_plan
+    from clew.replay.repeat.parameters import possible_files
 
     changed = replace(plan, command=repeat_plan.replace_words(plan.command, parameters))
     entries: dict[bytes, Entry | None] = {}
-    for word in parameters.values():
+    for word in possible_files(parameters.values()):
         path = repeat_plan.resolve_word(word, plan.cwd)
         if path not in plan.initial_files.entries and (entry := bring(word)) is not None:
             entries[path] = entry

@@ -122,10 +122,12 @@ class RemoteProject(Project):
     ) -> Repeated:
         """Repeat on the server; upload the files of this machine that the parameters name."""
         from clew.api.local.repeat import may_import
+        from clew.replay.repeat.parameters import possible_files
 
         downloads.check_new_directory(keep)
         words = dict(parameters or {})
-        brought = [word for word in words.values() if may_import(Path(word), CREDENTIALS, say)]
+        named = possible_files(words.values())
+        brought = [word for word in named if may_import(Path(word), CREDENTIALS, say)]
         files, transfer = self._upload(brought)
         asked = {
             "id": id,

@@ -24,10 +24,10 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
     Words count from 0, which is the program. A VALUE may be a file.
     """
     values, execution, places = _parse_words(words)
-    return repeat_execution(execution, dict(zip(places, values, strict=True)), as_json=as_json)
+    return repeat_execution(execution, list(zip(places, values, strict=True)), as_json=as_json)
 
 
-def _parse_words(words: tuple[str, ...]) -> tuple[list[str], str, list[int]]:
+def _parse_words(words: tuple[str, ...]) -> tuple[list[str], str, list[str]]:
     ctx = click.get_current_context()
     if "repeat" not in words:
         raise click.UsageError("Missing the word repeat", ctx)
@@ -38,4 +38,4 @@ def _parse_words(words: tuple[str, ...]) -> tuple[list[str], str, list[int]]:
         raise click.UsageError("After repeat come an execution and %N for each value", ctx)
     if len(places) != len(values):
         raise click.UsageError(f"{len(values)} values for {len(places)} places", ctx)
-    return values, rest[0], list(map(int, places))
+    return values, rest[0], places

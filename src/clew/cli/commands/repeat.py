@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,13 +21,16 @@ from clew.cli.output import (
 )
 from clew.cli.secrets import run_with_secrets, secret_option
 
+if TYPE_CHECKING:
+    from clew.api import Project
+
 DIFFERENT = 3
 
 
 @click.command(
     "repeat",
     short_help=COMMANDS["repeat"],
-    epilog="Example: clew repeat e2 --set 2=0.01",
+    epilog="Examples: clew repeat e2 --set C=0.01 | clew repeat e2 --set 2=0.01",
 )
 @execution_argument
 @click.option("--incremental", is_flag=True, help="Reuse results that are still valid.")
@@ -39,9 +43,9 @@ DIFFERENT = 3
 @click.option(
     "--set",
     "changes",
-    metavar="N=V",
+    metavar="NAME=V",
     multiple=True,
-    help="Replace word N of the command; repeatable.",
+    help="Set a parameter, by its name or as word N of the command; repeatable.",
 )
 @json_option
 def command(
@@ -57,14 +61,15 @@ def command(
     """Run an execution again with exactly the files, variables and working directory it had,
     isolated from the rest of this machine, and compare the results.
 
-    With --set, N counts the words of the command from 0, which is the program. If V is a file that
-    the record does not have, it is added. A pipeline run (r2) is repeated task by task; for an
+    --set C=0.01 replaces the value of --C, -C or C= in the command; --set 2=0.01 replaces word 2,
+    counted from 0, which is the program. If the value is a file that the record does not have, it
+    is added. A pipeline run (r2) is repeated task by task; for an
     artifact (r2/train:model), the task that made it is repeated.
 
     An execution that was recorded elsewhere gets no network and none of your variables unless you
     allow them. The exit status is 3 when the results differ.
     """
-    parameters = dict(map(_parse_parameter, changes))
+    parameters = [_parse_parameter(text) for text in changes]
     execution = task_of(execution)
     if is_run(execution):
         if parameters or incremental or keep or network or gpu:
@@ -106,7 +111,7 @@ def _repeat_pipeline_run(text: str, secrets: tuple[str, ...], as_json: bool) -> 
 
 def repeat_execution(
     execution: str,
-    parameters: dict[int, str],
+    parameters: Sequence[tuple[str, str]],
     *,
     incremental: bool = False,
     keep: Path | None = None,
@@ -124,7 +129,7 @@ def repeat_execution(
             secrets,
             lambda: project.repeat(
                 execution,
-                parameters=parameters,
+                parameters=_find_words(project, execution, parameters),
                 network=network,
                 gpu=gpu,
                 incremental=incremental,
@@ -141,11 +146,27 @@ def repeat_execution(
     return DIFFERENT if repeated.verdict == "different" else 0
 
 
-def _parse_parameter(text: str) -> tuple[int, str]:
-    number, equals, value = text.partition("=")
-    if not equals or not number.isdigit():
-        raise click.BadParameter(f"{text!r} is not N=VALUE", param_hint="--set")
-    return int(number), value
+def _parse_parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip("-"):
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE or N=VALUE", param_hint="--set")
+    return name, value
+
+
+def _find_words(
+    project: Project, execution: str, parameters: Sequence[tuple[str, str]]
+) -> dict[int, str]:
+    """The words of the command that the parameters replace, by position."""
+    words: dict[int, str] = {}
+    for name, value in parameters:
+        if name.isdigit():
+            words[int(name)] = value
+        else:
+            from clew.replay.repeat.parameters import set_parameter
+
+            position, word = set_parameter(project.execution(execution).command, name, value)
+            words[position] = word
+    return words
 
 
 def print_report(document: dict[str, Any], *, incremental: bool) -> None:
@@ -154,8 +175,15 @@ def print_report(document: dict[str, Any], *, incremental: bool) -> None:
     how = {"repetition": "repeats", "modification": "modifies"}[execution["kind"]]
     outputs = format_count(execution["outputs"], "output")
     took = format_duration(execution["seconds"])
+    differences = document["differences"]
+    status = next((one for one in differences if one["kind"] == "status"), None)
+    if status is not None:
+        failed = "failed" if status["b"] else "different"
+        verdict = f"{failed}: exit status {status['a']} → {status['b']}"
     print_message(f"clew: {execution['id']} {how} {document['of']}: {verdict} ({outputs}, {took})")
-    for difference in document["differences"]:
+    for difference in differences:
+        if difference is status:
+            continue
         rule = f" ({escape(difference['rule'])})" if difference.get("rule") else ""
         print_message(f"  {difference['kind']:<10}  {escape(difference['path'])}{rule}")
         for line in difference.get("lines", ()):
@@ -166,6 +194,11 @@ def print_report(document: dict[str, Any], *, incremental: bool) -> None:
         print_message(f"first to diverge: {divergence['process']}  {words}")
         for cause in divergence["causes"]:
             print_message(f"  {cause['confidence']}: {cause['cause']}: {escape(cause['detail'])}")
+        confirmed = {c["cause"] for c in divergence["causes"] if c["confidence"] == "confirmed"}
+        if pins := sorted(confirmed & {"clock", "random"}):
+            print_message(
+                f"hint: record it with clew exec --pin {','.join(pins)}: repeats are identical then"
+            )
     if incremental:
         for program in document["ran"]:
             command_line = format_command(program["command"])
