@@ -93,15 +93,16 @@ def test_downloads_of_browsers_and_git_checkouts(tmp_path: Path) -> None:
         clew.write("got.csv", "a,b\n" * 50), "user.xdg.origin.url", b"https://example.org/a"
     )
     clew.write("tracked.csv", "c,d\n" * 50)
+    clew.shell("cat tracked.csv > before.csv")  # it is committed only later
     for words in ("init -q", "add tracked.csv", "-c user.name=n -c user.email=e commit -qm first"):
         subprocess.run(["git", "-C", clew.folder, *words.split()], check=True)
     clew.shell("cat got.csv tracked.csv > both.csv")
     (clew / "got.csv").rename(clew / "moved.csv")
     clew.shell("cat moved.csv > copy.csv")
     text = clew("trace", "both.csv").stdout
-    assert "got.csv  found by e1 (source: https://example.org/a)" in text
+    assert "got.csv  found by e2 (source: https://example.org/a)" in text
     assert "tracked.csv  found by e1 (source: git " in text
     assert (
-        "└┄ got.csv  found by e1 (source: https://example.org/a)"
+        "└┄ got.csv  found by e2 (source: https://example.org/a)"
         in clew("trace", "copy.csv").stdout
     )

@@ -30,6 +30,14 @@ _SELECT = "SELECT at, agent, name, value, digest, version, location, execution F
 _ON_ACTIVITY = _SELECT + "activity = ? ORDER BY at, id"
 _ON_PLACES = _SELECT + "location IN ({}) ORDER BY at, id"
 _FETCHED = "SELECT version, source FROM content WHERE source IS NOT NULL AND version IN ({})"
+# What was seen later counts as well: a file may be committed after it was first read.
+_SEEN_LATER = """
+SELECT o.id, max(c.source) FROM version o JOIN content oc ON oc.version = o.id
+JOIN version v ON v.location = o.location AND v.maker = v.execution
+JOIN content c ON c.version = v.id AND c.digest = oc.digest AND c.source IS NOT NULL
+JOIN execution x ON x.id = v.execution AND x.made_elsewhere = 0
+WHERE o.id IN ({}) GROUP BY o.id
+"""
 _FETCHED_HERE = """
 SELECT c.source FROM version AS v JOIN content AS c ON c.version = v.id
 JOIN execution AS x ON x.id = v.execution WHERE v.location = ? AND c.digest = ?
@@ -87,7 +95,9 @@ def find_sources(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
     for version in versions:
         by_place.setdefault(version.location, []).append(version)
     keys = [version.key for at in by_place.values() for version in at]
-    answer: dict[int, str] = dict(graph.connection.among(_FETCHED, keys))
+    found = [version.key for at in by_place.values() for version in at if version.found]
+    answer: dict[int, str] = dict(graph.connection.among(_SEEN_LATER, found))
+    answer.update(graph.connection.among(_FETCHED, keys))
     rows = [row for row in graph.connection.among(_ON_PLACES, by_place) if row[2] == SOURCE]
     for row in sorted(rows, key=lambda row: row[7] is None):  # what was noted here is said last
         for version in by_place[row[6]]:
