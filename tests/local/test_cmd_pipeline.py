@@ -243,7 +243,7 @@ def test_a_killed_run_shows_as_failed(project: Project, compiled: Path, tmp_path
     [
         (("training.yaml", "-p", "rows=many"), "usage", "rows"),
         (("training.yaml", "-p", "row=1"), "usage", "no parameter row"),
-        (("importing.yaml",), "usage", "needs the parameter uri"),
+        (("importing.yaml",), "usage", "requires the parameter uri"),
         (("none.yaml",), "not-found", "none.yaml"),
     ],
 )

@@ -169,7 +169,7 @@ def test_executor_output_is_stronger_than_files(project: Project) -> None:
     ("script", "why"),
     [
         ('"true"', "it left no value for its output out"),
-        ('f"echo many > {out}"', "its output out: 'many' is no integer"),
+        ('f"echo many > {out}"', "its output out: 'many' is not an integer"),
         ('"exit 3"', "it ended with status 3"),
         ('"kill -9 $$"', "it ended with signal 9"),
     ],

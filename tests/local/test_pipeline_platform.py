@@ -192,7 +192,7 @@ def test_what_only_a_cluster_can_act_on_is_kept(project: Project, platforms: Pat
     assert kept["nodeSelector"] == {"labels": {"disk": "ssd"}}
     assert kept["imagePullPolicy"] == "Always"
     assert kept["securityContext"] == {"runAsUser": "12345"}
-    assert "tasks run as you, not as the users that they name" in said
+    assert "tasks run as your user, not as the users that they name" in said
 
 
 def test_names_that_tasks_give(project: Project, platforms: Path) -> None:
@@ -207,7 +207,7 @@ def test_names_that_tasks_give(project: Project, platforms: Path) -> None:
         "SPACE": "local",
     }
     document, _ = run(project, platforms / "naming.yaml", "-p", "which=others", *platform, status=1)
-    assert "there is no configuration map others here" in document["error"]
+    assert "there is no ConfigMap others here" in document["error"]
 
 
 def test_a_volume_is_made_shared_and_deleted(project: Project, placed: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_path_that_leads_to_the_volume_already_is_left(project: Project, place
         (
             "keeping-secrets",
             MAPPING.replace("[configmaps.settings]", "[configmaps.others]"),
-            "exec-use-secrets.configMapAsEnv[0]: there is no configuration map settings here",
+            "exec-use-secrets.configMapAsEnv[0]: there is no ConfigMap settings here",
             '[configmaps.settings]\nmode = "VALUE"',
         ),
         (

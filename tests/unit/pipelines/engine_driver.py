@@ -8,8 +8,9 @@ from typing import Any
 from tests.unit.pipelines.compiled_pipelines import leaf
 
 from clew.pipelines.engine.engine import READY_LIMIT, Engine, StartTask, TaskFinished, TaskResult
-from clew.pipelines.engine.scopes import Node, Values
+from clew.pipelines.engine.scopes import Node
 from clew.pipelines.spec.ir import Pipeline
+from clew.pipelines.spec.values import Values
 
 INT = {"comp": leaf({"x": "NUMBER_INTEGER?", "xs": "LIST?"}, {"Output": "NUMBER_INTEGER"})}
 

@@ -24,9 +24,10 @@ from clew.pipelines.engine.input_resolution import (
     select_declared,
 )
 from clew.pipelines.engine.producers import find_producers
-from clew.pipelines.engine.scopes import Node, Scope, Values, collect_outputs, join_path
+from clew.pipelines.engine.scopes import Node, Scope, collect_outputs, join_path
 from clew.pipelines.spec.conditions import CannotCompare
 from clew.pipelines.spec.ir import Dag, Importer, Pipeline
+from clew.pipelines.spec.values import Values
 
 READY_LIMIT = 256
 """Loops begin no iteration while this many tasks wait or run. It is more than run at once, so that

@@ -6,18 +6,22 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from clew.pipelines.engine.scopes import Artifact, Node, Scope, Values
+from clew.pipelines.engine.scopes import Node, Scope
 from clew.pipelines.spec.ir import Constant, Dag, FinalStatus, FromInput, Importer, Input, Loop
 from clew.pipelines.spec.placeholders import MissingValue, fill
-from clew.pipelines.spec.values import WrongType, convert
+from clew.pipelines.spec.values import Artifact, Values, WrongType, convert
+
+_FAILED_PRECONDITION = 9
+"""The gRPC status code that a cluster reports for a failed task."""
 
 
 class BadInput(ValueError):
-    """A task's input has no value, or none of its type."""
+    """An input of a task has no value, or a value of the wrong type."""
 
 
 def resolve_inputs(scope: Scope, node: Node, facts: Mapping[str, str]) -> Values:
-    """All the task names, declared by its component or not; what has no value is left out."""
+    """The values of all inputs that the task names, declared by its component or not. Inputs
+    without a value are left out."""
     task, found = node.task, Values()
     constants: dict[str, Input] = {}
     for name, one in task.artifacts.items():
@@ -31,7 +35,7 @@ def resolve_inputs(scope: Scope, node: Node, facts: Mapping[str, str]) -> Values
         value = _read_member(_read_parameter(scope, one, facts), one.key)
         if value is not None:
             found.parameters[name] = value
-    for name, one in constants.items():  # they may hold placeholders of the others
+    for name, one in constants.items():  # last: they may have placeholders of the others
         assert isinstance(one.source, Constant)
         value = _read_member(fill_placeholders(one.source.value, found, node, facts), one.key)
         if value is not None:
@@ -40,20 +44,21 @@ def resolve_inputs(scope: Scope, node: Node, facts: Mapping[str, str]) -> Values
 
 
 def fill_placeholders(value: Any, inputs: Values, node: Node, facts: Mapping[str, str]) -> Any:
-    """A constant with the values of its placeholders."""
-    own = {
+    """Replace the placeholders in a constant."""
+    task_facts = {
         **facts,
         "pipeline_task_name": node.task.name,
         "pipeline_task_uuid": f"{facts.get('pipeline_job_uuid', '')}/{node.path}",
     }
     try:
-        return fill(value, inputs.parameters, inputs.artifacts, own)
+        return fill(value, inputs.parameters, inputs.artifacts, task_facts)
     except MissingValue as error:
         raise BadInput(str(error)) from error
 
 
 def select_declared(node: Node, inputs: Values) -> Values:
-    """What the component is given of it: each of its type; an inner pipeline also its defaults."""
+    """The inputs that the component declares, converted to their types. An inner pipeline also
+    gets its defaults, since no SDK fills them in."""
     slots, found = node.component.inputs, Values()
     inner = isinstance(node.component.body, Dag)
     for name, slot in slots.parameters.items():
@@ -83,7 +88,7 @@ def select_declared(node: Node, inputs: Values) -> Values:
 def list_loop_items(
     node: Node, loop: Loop, common: Values, inputs: Values, facts: Mapping[str, str]
 ) -> list[Any]:
-    """What a loop goes through: an item for each iteration, all of which can be begun."""
+    """The items of a loop, each checked against the type of the loop's input."""
     found = _read_items(loop, inputs, node, facts)
     for item in found:
         bind_iteration(node, loop, common, item)
@@ -106,7 +111,7 @@ def _read_items(loop: Loop, inputs: Values, node: Node, facts: Mapping[str, str]
 
 
 def bind_iteration(node: Node, loop: Loop, common: Values, item: Any) -> Values:
-    """What one iteration is given: what all of them are, and its item."""
+    """The inputs of one iteration: those of all iterations, and its item."""
     parameters, artifacts = dict(common.parameters), dict(common.artifacts)
     slot = node.component.inputs.parameters.get(loop.item)
     if loop.artifacts:
@@ -120,7 +125,7 @@ def bind_iteration(node: Node, loop: Loop, common: Values, item: Any) -> Values:
 
 
 def import_artifact(node: Node, inputs: Values, facts: Mapping[str, str]) -> Values:
-    """What an importer gives: no process is needed for it."""
+    """The output of an importer, which needs no process."""
     body = node.component.body
     assert isinstance(body, Importer)
     source = body.uri.source
@@ -130,7 +135,7 @@ def import_artifact(node: Node, inputs: Values, facts: Mapping[str, str]) -> Val
         assert isinstance(source, Constant)
         uri = fill_placeholders(source.value, inputs, node, facts)
     if not isinstance(uri, str) or not uri:
-        raise BadInput("the importer has no address to import from")
+        raise BadInput("the importer has no URI")
     artifact: Artifact = {
         "name": "artifact",
         "uri": uri,
@@ -160,13 +165,13 @@ def _read_artifacts(scope: Scope, one: Input) -> list[Artifact] | None:
 
 
 def _describe_status(node: Node, facts: Mapping[str, str]) -> dict[str, Any]:
-    """How a task ended, in the words of the SDK."""
+    """The SDK's PipelineTaskFinalStatus of a task."""
     failed = node.state == "failed"
     return {
         "state": node.state.upper(),
         "pipelineJobResourceName": facts.get("pipeline_job_resource_name", ""),
         "pipelineTaskName": node.task.name,
-        "error": {"code": 9, "message": node.error or ""} if failed else {},
+        "error": {"code": _FAILED_PRECONDITION, "message": node.error or ""} if failed else {},
     }
 
 
@@ -177,7 +182,7 @@ def _read_member(value: Any, key: str | None) -> Any:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise BadInput(f"no {key!r} can be taken of a text that is no JSON") from error
+            raise BadInput(f"the value is not JSON, so it has no member {key!r}") from error
     if not isinstance(value, dict) or key not in value:
         raise BadInput(f"the value has no member {key!r}")
     return value[key]

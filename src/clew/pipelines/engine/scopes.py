@@ -12,16 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from clew.pipelines.spec.ir import Component, Dag, FromTask, Task
-
-Artifact = dict[str, Any]
-"""As in the SDK's executor input: name, uri, type, metadata."""
-
-
-class Values(Struct):
-    """Inputs or outputs of a task. Those without a value are left out."""
-
-    parameters: dict[str, Any] = field(default_factory=dict)
-    artifacts: dict[str, list[Artifact]] = field(default_factory=dict)
+from clew.pipelines.spec.values import Values
 
 
 class Node(Struct, eq=False):

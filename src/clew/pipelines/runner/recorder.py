@@ -28,11 +28,12 @@ from msgspec.structs import replace
 
 from clew import db
 from clew.errors import NoDatabase, NotFound
-from clew.pipelines.engine.scopes import Artifact, Node, Values
+from clew.pipelines.engine.scopes import Node
 from clew.pipelines.runner import event_journal
 from clew.pipelines.runner.cancellation import is_cancel_requested
 from clew.pipelines.runner.live_logs import Sayings
 from clew.pipelines.runner.task_reuse import CACHE, Verdict
+from clew.pipelines.spec.values import Artifact, Values
 from clew.pipelines.tasks.attempt import Attempt
 from clew.project_directory import ProjectDirectory
 from clew.prov.event_numbers import TASK_PARAMETERS

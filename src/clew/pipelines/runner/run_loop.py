@@ -26,13 +26,13 @@ from clew.pipelines.engine.engine import (
     TaskResult,
 )
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.engine.scopes import Values
 from clew.pipelines.runner.cancellation import sigterm_as_interrupt
 from clew.pipelines.runner.recorder import Earlier, Recorder, Told
 from clew.pipelines.runner.run_info import WORKSPACE, about
 from clew.pipelines.runner.run_options import Change, RunOptions
 from clew.pipelines.runner.task_reuse import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.spec.ir import Dag, Pipeline
+from clew.pipelines.spec.values import Values
 from clew.pipelines.tasks import machine_resources
 from clew.pipelines.tasks.attempt import Attempt, TaskFiles, find_free_directory
 from clew.pipelines.tasks.attempt_factory import AttemptFactory

@@ -19,9 +19,10 @@ from blake3 import blake3
 from msgspec import Struct, field
 
 from clew import db
-from clew.pipelines.engine.scopes import Artifact, Node, Values
+from clew.pipelines.engine.scopes import Node
 from clew.pipelines.spec.ir import Command, PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path
+from clew.pipelines.spec.values import Artifact, Values
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.queries.pipelines.tasks import (

@@ -21,10 +21,10 @@ from clew.pipelines.runs.run_states import ACTIVE_STATES, check_resumable, not_r
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.pipelines.engine.scopes import Values
     from clew.pipelines.runner.recorder import Earlier
     from clew.pipelines.runner.run_options import Change
     from clew.pipelines.spec.ir import Pipeline
+    from clew.pipelines.spec.values import Values
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
     from clew.pipelines.tasks.worker_pool import WorkerPool
 
@@ -197,11 +197,11 @@ def resume_record(
     workers: WorkerPool | None = None,
 ) -> str:
     """Resume a run whose record is not successful, whatever its request says."""
-    from clew.pipelines.engine.scopes import Values
     from clew.pipelines.runner import event_journal, run_loop
     from clew.pipelines.runner.recorder import Earlier
     from clew.pipelines.runner.task_reuse import RUNS
     from clew.pipelines.spec import parser
+    from clew.pipelines.spec.values import Values
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
     from clew.prov.queries.pipelines import tasks
     from clew.prov.queries.pipelines.runs import find_run, get_run

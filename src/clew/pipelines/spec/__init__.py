@@ -1,5 +1,5 @@
 """A compiled Kubeflow pipeline as typed values: its parser, values, conditions and placeholders.
 
-Pure: text in, values or an error with the place of the fault out. Never runs anything. Imported
-by the rest of `pipelines`, and by `server` to check what it receives.
+Pure: text in, values or an error with its location out. Never runs anything, and imports nothing
+else of `pipelines`. Imported by the rest of `pipelines`, and by `server` to check uploads.
 """

@@ -38,29 +38,29 @@ Fill = Callable[[Any], Any]
 
 
 class InvalidCondition(ValueError):
-    """The text is not of the grammar; the message says where it stops making sense."""
+    """The text does not match the grammar; the message says where."""
 
 
 class CannotCompare(ValueError):
-    """The condition is well formed, but its values are missing or cannot be compared."""
+    """The values of a valid condition are missing or cannot be compared."""
 
 
 class Operand(Struct, frozen=True):
     constant: Any = None
     name: str | None = None
-    """The input it is the value of, where it is no constant."""
+    """The input whose value it is, if it is not a constant."""
     cast: str | None = None
 
     def value(self, inputs: Mapping[str, Any], fill: Fill) -> Any:
         if self.name is not None and self.name not in inputs:
-            raise CannotCompare(f"the condition asks for {self.name}, which has no value")
-        found = fill(self.constant) if self.name is None else inputs[self.name]
+            raise CannotCompare(f"the condition uses {self.name}, which has no value")
+        value = fill(self.constant) if self.name is None else inputs[self.name]
         if self.cast is None:
-            return found
+            return value
         try:
-            return int(found) if self.cast == "int" else float(found)
+            return int(value) if self.cast == "int" else float(value)
         except (TypeError, ValueError) as error:
-            raise CannotCompare(f"{found!r} is no {self.cast}") from error
+            raise CannotCompare(f"{value!r} is not a valid {self.cast}") from error
 
 
 class Comparison(Struct, frozen=True):
@@ -80,72 +80,70 @@ class Comparison(Struct, frozen=True):
 
 
 class Condition(Struct, frozen=True):
-    """All of these must hold."""
+    """A conjunction: all terms must hold."""
 
     text: str
     terms: tuple[Comparison, ...]
 
     def holds(self, inputs: Mapping[str, Any], fill: Fill = lambda constant: constant) -> bool:
-        """`fill` gives a constant the values of its placeholders."""
+        """`fill` replaces the placeholders in a constant."""
         return all(term.holds(inputs, fill) for term in self.terms)
 
 
 def parse_condition(text: str) -> Condition:
-    """Read a condition; NotACondition where it is none."""
-    reader = _Parser(text)
-    terms = [reader.term()]
-    while reader.take("&&"):
-        terms.append(reader.term())
-    reader.finish()
+    """Raises InvalidCondition."""
+    parser = _Parser(text)
+    terms = [parser.term()]
+    while parser.take("&&"):
+        terms.append(parser.term())
+    parser.finish()
     return Condition(text, tuple(terms))
 
 
 def _parse_boolean(value: Any) -> Any:
-    """A text that says true or false, as that: parameters of both kinds are compared."""
-    return {"true": True, "false": False}.get(value.lower(), value) if _is_text(value) else value
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    """`"true"` as True: a boolean parameter may be compared with a text."""
+    if not isinstance(value, str):
+        return value
+    return {"true": True, "false": False}.get(value.lower(), value)
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
 
     def term(self) -> Comparison:
         negated = self.take("!")
         closing = self.take("(")
         if negated and not closing:
-            raise self._wrong("( after !")
+            raise self._error("( after !")
         left = self._operand()
         sign = self._match(_OPERATOR)
         if sign is None:
-            raise self._wrong("a comparison")
+            raise self._error("a comparison")
         right = self._operand()
         if closing and not self.take(")"):
-            raise self._wrong(")")
+            raise self._error(")")
         return Comparison(left, sign[1], right, negated)
 
     def take(self, word: str) -> bool:
-        while self._text[self._at : self._at + 1].isspace():
-            self._at += 1
-        if not self._text.startswith(word, self._at):
+        while self._text[self._position : self._position + 1].isspace():
+            self._position += 1
+        if not self._text.startswith(word, self._position):
             return False
-        self._at += len(word)
+        self._position += len(word)
         return True
 
     def finish(self) -> None:
-        if self._text[self._at :].strip():
-            raise self._wrong("&& or the end")
+        if self._text[self._position :].strip():
+            raise self._error("&& or the end")
 
     def _operand(self) -> Operand:
         self.take("")
         if cast := self._match(_CAST):
             inner = self._operand()
             if inner.cast or not self.take(")"):
-                raise self._wrong(")")
+                raise self._error(")")
             return Operand(inner.constant, inner.name, cast[1])
         if named := self._match(_VALUE):
             return Operand(name=named[1])
@@ -157,13 +155,15 @@ class _Parser:
         for word, value in (("true", True), ("false", False)):
             if self.take(word):
                 return Operand(value)
-        raise self._wrong("a value")
+        raise self._error("a value")
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self._text, self._at)
-        if found:
-            self._at = found.end()
-        return found
+        match = pattern.match(self._text, self._position)
+        if match:
+            self._position = match.end()
+        return match
 
-    def _wrong(self, wanted: str) -> InvalidCondition:
-        return InvalidCondition(f"expected {wanted} at: {self._text[self._at :][:60] or 'the end'}")
+    def _error(self, wanted: str) -> InvalidCondition:
+        return InvalidCondition(
+            f"expected {wanted} at: {self._text[self._position :][:60] or 'the end'}"
+        )

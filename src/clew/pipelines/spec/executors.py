@@ -1,17 +1,18 @@
-"""What runs a component: the function of a lightweight one, a command in an image, or an import.
+"""Parse the executor of a component: a Python function, a command in an image, or an importer.
 
-The SDK compiles a lightweight component to a line of shell that writes the module to a file and
-calls the SDK's executor on it, behind another one that installs packages. Both are recognised by
-their shape; the module and the function are taken from them, and the rest is not run. Whatever has
-another shape is a command, to be run as it is.
+The SDK compiles a lightweight component to a shell script that installs packages, and another that
+writes the module to a file and calls the SDK's executor. Both are recognised by their form: the
+module, the function and the packages are taken from them, and the scripts do not run. Every other
+command runs as it is.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from clew.pipelines.spec.command_words import InvalidStructure, find_unknown_in_word
 from clew.pipelines.spec.document_part import Part
 from clew.pipelines.spec.ir import (
     ArtifactSlot,
@@ -24,12 +25,10 @@ from clew.pipelines.spec.ir import (
     Slots,
 )
 from clew.pipelines.spec.task_parser import parse_constant
-from clew.pipelines.tasks.containers.command import InvalidStructure, find_unknown_in_word
-from clew.pipelines.tasks.venvs import list_packages
 
 _INSTALL = ["python3", "-m", "pip", "install"]
 _RUNTIME = re.compile(r"kfp(?:==.*)?$|typing-extensions\b")
-"""What the SDK installs for itself; here it is there already."""
+"""What the SDK installs for itself; the interpreter has it already."""
 
 ON_HOST_WARNING = (
     "Python components run as processes of this machine, not in the images that they name"
@@ -45,11 +44,11 @@ def parse_executor(
     part.allow_only("container")
     container = part.part("container")
     container.allow_only("image", "command", "args", "env", "resources")
-    found = _parse_function(container)
-    if found is None:
+    function = _parse_function(container)
+    if function is None:
         return _parse_command(container, outputs)
     warnings.append(ON_HOST_WARNING)
-    return found
+    return function
 
 
 def _parse_function(container: Part) -> PythonFunction | None:
@@ -74,16 +73,16 @@ def _parse_command(container: Part, outputs: Slots) -> Command:
     for name in ("command", "args"):
         for number, word in enumerate(container.strings(name)):
             try:
-                strange = find_unknown_in_word(word, outputs)
+                unknown = find_unknown_in_word(word, outputs)
             except InvalidStructure as error:
                 raise container.error(f"{name}[{number}]", str(error)) from error
-            if strange is not None:
+            if unknown is not None:
                 raise container.error(
-                    f"{name}[{number}]", f"the placeholder {strange} is not supported"
+                    f"{name}[{number}]", f"the placeholder {unknown} is not supported"
                 )
     image = str(parse_constant(container, "image") or "")
     if image.startswith("argostub/"):
-        raise container.error("image", f"{image} is a volume of a cluster, and not supported")
+        raise container.error("image", f"{image} creates a volume in a way that is not supported")
     return Command(
         image,
         tuple(container.strings("command")),
@@ -94,25 +93,37 @@ def _parse_command(container: Part, outputs: Slots) -> Command:
 
 
 def _parse_installs(script: str) -> Iterator[tuple[str, ...]]:
-    """What each call of pip in the SDK's prologue is given, but for the SDK itself."""
+    """The arguments of each `pip install` in the SDK's prologue, except for the SDK itself."""
     for line in script.splitlines():
         words = shlex.split(line) if "pip install" in line else []
         while _INSTALL[-1] in words:
-            begin = words.index(_INSTALL[-1]) + 1
-            end = words.index("&&", begin) if "&&" in words[begin:] else len(words)
-            given = words[begin:end]
-            if words[begin - len(_INSTALL) : begin] == _INSTALL and not all(
-                map(_RUNTIME.match, list_packages(given))
+            start = words.index(_INSTALL[-1]) + 1
+            end = words.index("&&", start) if "&&" in words[start:] else len(words)
+            arguments = words[start:end]
+            if words[start - len(_INSTALL) : start] == _INSTALL and not all(
+                map(_RUNTIME.match, list_packages(arguments))
             ):
-                yield tuple(given)
+                yield tuple(arguments)
             words = words[end:]
 
 
+def list_packages(arguments: Sequence[str]) -> list[str]:
+    """The packages in the arguments of `pip install`, without options and their values."""
+    packages, is_value = [], False
+    for argument in arguments:
+        if is_value:
+            is_value = False
+        elif argument in ("--index-url", "--extra-index-url", "--trusted-host"):
+            is_value = True
+        elif not argument.startswith("-"):
+            packages.append(argument)
+    return packages
+
+
 def _parse_environment(container: Part) -> dict[str, str]:
-    found = container.get("env") or []
     variables = {}
-    for number, one in enumerate(found):
-        part = Part(one, f"{container.location}.env[{number}]")
+    for number, entry in enumerate(container.get("env") or []):
+        part = Part(entry, f"{container.location}.env[{number}]")
         part.allow_only("name", "value")
         variables[part.string("name")] = str(parse_constant(part, "value") or "")
     return variables

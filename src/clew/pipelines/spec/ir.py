@@ -1,4 +1,4 @@
-"""What a compiled pipeline says, as plain values: components, tasks, and where inputs come from."""
+"""The types of a compiled pipeline: components, tasks, and the sources of their inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Parameter(Struct, frozen=True):
     optional: bool = False
     default: Any = None
     literals: tuple[Any, ...] = ()
-    """If there are any, it is one of them."""
+    """If not empty, the only allowed values."""
 
 
 class ArtifactSlot(Struct, frozen=True):
@@ -35,7 +35,7 @@ class ArtifactSlot(Struct, frozen=True):
 
 
 class Slots(Struct, frozen=True):
-    """What goes in, or comes out."""
+    """The declared inputs, or outputs, of a component."""
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     artifacts: Mapping[str, ArtifactSlot] = field(default_factory=dict)
@@ -43,11 +43,11 @@ class Slots(Struct, frozen=True):
 
 class Constant(Struct, frozen=True):
     value: Any
-    """Strings in it may hold placeholders of the same task's inputs."""
+    """Its strings may have placeholders of inputs of the same task."""
 
 
 class FromInput(Struct, frozen=True):
-    """An input of the pipeline that the task stands in."""
+    """An input of the enclosing pipeline."""
 
     name: str
 
@@ -58,7 +58,7 @@ class FromTask(Struct, frozen=True):
 
 
 class FinalStatus(Struct, frozen=True):
-    """How a task ended."""
+    """The final status of a task."""
 
     task: str
 
@@ -69,21 +69,21 @@ Source = Constant | FromInput | FromTask | FinalStatus
 class Input(Struct, frozen=True):
     source: Source
     key: str | None = None
-    """The member to take of a value that is a structure, or the JSON text of one."""
+    """Take this member of the value, a structure or its JSON text."""
 
 
 class Loop(Struct, frozen=True):
     """One iteration for each item."""
 
     item: str
-    """The input that an iteration finds its item under."""
+    """The input of an iteration that holds its item."""
     items: tuple[Any, ...] | None = None
     source: str | None = None
-    """Where `items` is None: the input, a list or the JSON text of one, that holds them."""
+    """If `items` is None: the input that holds them, a list or its JSON text."""
     artifacts: bool = False
     """The items are artifacts."""
     limit: int = 0
-    """How many iterations may go on at once; 0: all of them."""
+    """How many iterations may run in parallel; 0: all of them."""
 
 
 class Retry(Struct, frozen=True):
@@ -108,20 +108,20 @@ class Task(Struct, frozen=True):
     parameters: Mapping[str, Input]
     artifacts: Mapping[str, Input]
     after: frozenset[str]
-    """Every task that an input names, and those that the pipeline names beside them."""
+    """The tasks it depends on: the sources of its inputs, and explicit dependencies."""
     condition: Condition | None = None
     run_always: bool = False
-    """Run when all before it are over, however they ended."""
+    """Run even if dependencies failed or were skipped."""
     loop: Loop | None = None
     retry: Retry = Retry()
     reuse: bool = True
-    """An earlier task that did the same may stand for it."""
+    """Whether an earlier result may be reused."""
     cache_key: str = ""
-    """What makes a task the same, where its author decided that."""
+    """The author's own key for reuse."""
 
 
 class Dag(Struct, frozen=True, dict=True):
-    """A pipeline's own tasks; an output may have several sources, of which one will exist."""
+    """The tasks of a pipeline. An output may have several sources, of which one will exist."""
 
     tasks: Mapping[str, Task]
     parameters: Mapping[str, tuple[FromTask, ...]] = field(default_factory=dict)
@@ -142,28 +142,28 @@ class Dag(Struct, frozen=True, dict=True):
 
 
 class PythonFunction(Struct, frozen=True):
-    """A lightweight component: a function, with the module it stands in as text."""
+    """A lightweight component: a function, and the source of its module."""
 
     source: str
     function: str
     environment: Mapping[str, str]
     installs: tuple[tuple[str, ...], ...] = ()
-    """What pip is to be given, one call after the other, before it runs."""
+    """The arguments of each call of `pip install` before it runs."""
 
 
 class Command(Struct, frozen=True):
-    """A container component: words that are run in an image; each may hold placeholders."""
+    """A container component. Its texts may have placeholders."""
 
     image: str
     command: tuple[str, ...]
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     location: str
-    """Where it stands in the file."""
+    """Its place in the file."""
 
 
 class Importer(Struct, frozen=True):
-    """An artifact that is somewhere already."""
+    """Imports an artifact that exists already."""
 
     uri: Input
     slot: ArtifactSlot
@@ -173,13 +173,13 @@ class Importer(Struct, frozen=True):
 
 
 class VolumeClaim(Struct, frozen=True):
-    """A volume is made, or deleted: on a cluster too, no container runs for it."""
+    """Create or delete a volume; on a cluster, too, no container runs for it."""
 
     delete: bool
 
 
 class Resources(Struct, frozen=True):
-    """What a task asks for: quantities, or texts that become some when its inputs are known."""
+    """What a task requests: quantities, or texts with placeholders."""
 
     cpu: Any = None
     memory: Any = None
@@ -187,19 +187,19 @@ class Resources(Struct, frozen=True):
 
 
 class EnvVar(Struct, frozen=True):
-    """A variable that holds a key of a secret, or of a configuration map."""
+    """A variable with the value of a key of a Secret or ConfigMap."""
 
     variable: str
     kind: str
     name: str
-    """Of the secret or the map; it may hold placeholders of the task's inputs."""
+    """Of the Secret or ConfigMap; it may have placeholders."""
     key: str
     optional: bool
     location: str
 
 
 class Mount(Struct, frozen=True):
-    """A secret, a configuration map, a claim or an empty directory that is found at a path."""
+    """A Secret, ConfigMap, PersistentVolumeClaim or empty directory mounted at a path."""
 
     path: str
     kind: str
@@ -210,17 +210,17 @@ class Mount(Struct, frozen=True):
 
 
 class Platform(Struct, frozen=True):
-    """What is asked of the cluster that would run a task."""
+    """The Kubernetes settings of a task."""
 
     env_vars: tuple[EnvVar, ...] = ()
     mounts: tuple[Mount, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Variables that hold a fact of the Pod, by the fact's path; after `=`, the fact itself."""
+    """Variables with fields of the Pod: the path of the field or, after `=`, its value."""
     deadline: int | None = None
     ignored: Mapping[str, Any] = field(default_factory=dict)
-    """What has no effect here."""
+    """Settings without effect here."""
     inputs: Mapping[str, Input] = field(default_factory=dict)
-    """Inputs of the task that the names above speak of, beside its own."""
+    """Further inputs of the task, which the names above use."""
 
 
 class Component(Struct, frozen=True):
@@ -237,8 +237,8 @@ class Pipeline(Struct, frozen=True):
     root: Component
     components: Mapping[str, Component]
     warnings: tuple[str, ...] = ()
-    """What will be different here from a cluster, to be said before it runs."""
+    """How a run here differs from one on a cluster."""
     workspace: bool = False
-    """Its tasks share a directory."""
+    """Whether its tasks share a directory."""
     deadline: int | None = None
-    """The seconds after which a run is stopped."""
+    """Time limit of a run, in seconds."""

@@ -1,8 +1,8 @@
-"""The Kubernetes document of a pipeline: what it asks of a cluster, executor by executor.
+"""Parse the Kubernetes document of a pipeline: the platform settings of each executor.
 
 What only a cluster can act on (where a Pod is placed, how it is labelled, where its image comes
-from) is kept as it is written. The rest is read into plain values: variables and directories whose
-content `mapping` finds on this machine, and times. What is neither is refused with its place.
+from) is recorded and has no effect. The rest becomes plain values: variables and volumes, which
+`platform_file` finds on this machine, and time limits. Everything else is refused.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _VOLUME_LISTS = {
     "configMapAsVolume": ("configmap", "configMapName"),
     "pvcMount": ("pvc", "pvcName"),
 }
-USER_WARNING = "tasks run as you, not as the users that they name"
+USER_WARNING = "tasks run as your user, not as the users that they name"
 
 
 def parse_platform(part: Part, warnings: list[str]) -> Platform:
-    """What the document says of one executor."""
+    """The platform settings of one executor."""
     part.allow_only(
         *_IGNORED, *_VOLUME_LISTS, "secretAsEnv", "configMapAsEnv", "fieldPathAsEnv",
         "emptyDirMounts", "genericEphemeralVolume", "activeDeadlineSeconds",
@@ -65,15 +65,15 @@ def parse_platform(part: Part, warnings: list[str]) -> Platform:
 
 
 def parse_seconds(part: Part, name: str) -> int | None:
-    """A number of seconds; 0 is none."""
+    """A number of seconds; None for 0."""
     found = str(part.get(name) or "0")
     if not found.isdigit():
-        raise part.error(name, f"{found} is no number of seconds")
+        raise part.error(name, f"{found} is not a number of seconds")
     return int(found) or None
 
 
 def parse_volume_claim(container: Part) -> VolumeClaim | None:
-    """What two names of images stand for, if it is one of these."""
+    """The volume task that two special image names stand for."""
     if container.get("image") not in _CLAIM_IMAGES:
         return None
     container.allow_only("image", "env")
@@ -81,7 +81,7 @@ def parse_volume_claim(container: Part) -> VolumeClaim | None:
 
 
 def parse_pipeline_config(part: Part) -> tuple[bool, int | None]:
-    """Of the whole pipeline: whether its tasks share a directory, and how long a run may take."""
+    """Whether the tasks share a workspace, and the time limit of a run."""
     part.allow_only(
         "workspace", "activeDeadlineSeconds", "resourceTtlOnCompletion", "resourceTtlOnSuccess",
         "resourceTtlOnFailure", "resourceTtl",
@@ -91,7 +91,7 @@ def parse_pipeline_config(part: Part) -> tuple[bool, int | None]:
 
 
 def find_workspace_uses(value: Any, place: str) -> Iterator[str]:
-    """Where a pipeline speaks of a directory that all its tasks share."""
+    """The locations where a pipeline uses the workspace."""
     if isinstance(value, dict):
         for name, one in value.items():
             inside = f"{place}.{name}" if place else str(name)
@@ -106,7 +106,7 @@ def find_workspace_uses(value: Any, place: str) -> Iterator[str]:
 
 
 def add_platform_inputs(component: Component, components: dict[str, Component]) -> Component:
-    """The component, its tasks with the inputs that their platform names besides."""
+    """Add the inputs that platform settings use to the tasks of a component."""
     dag = component.body
     if not isinstance(dag, Dag):
         return component
@@ -121,7 +121,7 @@ def _add_task_inputs(task: Task, components: dict[str, Component]) -> Task:
 
 
 class _NameReader:
-    """Names that are texts, or become texts when the inputs of a task are known."""
+    """Reads names that are texts, or become texts when the inputs of a task are known."""
 
     def __init__(self) -> None:
         self.inputs: dict[str, Input] = {}
@@ -131,7 +131,7 @@ class _NameReader:
             found = parse_parameter(part.part(f"{field}Parameter"))
         elif field in part or "constant" in part:
             found = Input(Constant(part.string(field if field in part else "constant")))
-        else:  # what a claim was named by before it was a parameter
+        else:  # older SDKs name a volume this way
             ways = ("taskOutputParameter", "componentInputParameter")
             found = parse_parameter(
                 Part({w: part.get(w) for w in ways if w in part}, part.location)
@@ -146,7 +146,7 @@ class _NameReader:
 def _list_parts(part: Part, name: str) -> Iterator[Part]:
     found = part.get(name) or []
     if not isinstance(found, list):
-        raise part.error(name, "is no list")
+        raise part.error(name, "is not a list")
     for number, one in enumerate(found):
         yield Part(one, f"{part.location}.{name}[{number}]")
 
@@ -200,7 +200,7 @@ def _parse_mounts(part: Part, names: _NameReader) -> Iterator[Mount]:
 def _parse_mount_path(part: Part) -> str:
     path = part.string("mountPath").rstrip("/")
     if not path.startswith("/") or ".." in path.split("/"):
-        raise part.error("mountPath", f"{path} is no absolute path")
+        raise part.error("mountPath", f"{path} is not an absolute path")
     return path
 
 
@@ -219,7 +219,7 @@ def _parse_fields(part: Part) -> Iterator[tuple[str, str]]:
         literal = _find_label(labels, path)
         if path not in _POD_FIELDS and literal is None:
             known = ", ".join(_POD_FIELDS)
-            raise one.error("fieldPath", f"there is no {path} here, only labels and {known}")
+            raise one.error("fieldPath", f"{path} is not available here, only labels and {known}")
         yield one.string("name"), path if literal is None else f"={literal}"
 
 
@@ -232,7 +232,7 @@ def _find_label(labels: Part, path: str) -> Any:
 
 
 def reject_unknown_executors(executors: Part, labels: set[str]) -> None:
-    """Refuse what is said of an executor that there is not."""
+    """Refuse settings of an executor that does not exist."""
     for name in executors.names():
         if name not in labels:
             raise InvalidPipeline(

@@ -1,7 +1,7 @@
-"""From a compiled pipeline, one or two YAML documents, to what it says.
+"""Parse a compiled pipeline, one or two YAML documents, to the values of `ir`.
 
-Everything is looked at before anything runs: what is malformed, or not supported here, is
-refused with its place in the file. Nothing that is written there is left out silently.
+Everything is checked before anything runs: what is malformed or not supported is refused with its
+place in the file. Nothing is ignored silently.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from clew.pipelines.spec.ir import (
 )
 from clew.pipelines.spec.values import TYPES, WrongType, convert
 
-NO_POD_WARNING = "what a task would pass on to its own Pod is empty: there is none here"
+NO_POD_WARNING = "the settings that a task passes on to its Pod are empty: there is no Pod here"
 
 
 def read_file(file: Path) -> str:
-    """The text of a compiled pipeline."""
+    """Read the text of a compiled pipeline."""
     try:
         return file.read_text()
     except FileNotFoundError as error:
@@ -38,13 +38,13 @@ def read_file(file: Path) -> str:
 
 
 def parse_pipeline(text: str, name: str = "the pipeline") -> Pipeline:
-    """The pipeline that a YAML text holds."""
+    """Parse YAML; `name` is used in messages."""
     try:
         found = load_documents(text)
     except UsageError as error:
         raise InvalidPipeline(f"{name}: {error.message}", hint="kfp dsl compile") from error
     if not found or not isinstance(found[0], dict) or "root" not in found[0]:
-        raise InvalidPipeline(f"{name} is no compiled pipeline", hint="compile it with the kfp SDK")
+        raise InvalidPipeline(f"{name} is not a compiled pipeline", hint="kfp dsl compile")
     if len(found) > 2:
         raise InvalidPipeline(
             f"{name} has {len(found)} documents, more than two", hint="kfp dsl compile"
@@ -66,11 +66,11 @@ def _parse_document(document: Part, second: Part) -> Pipeline:
         "defaultPipelineRoot",
     )  # fmt: skip
     if not str(document.get("schemaVersion", "")).startswith("2."):
-        raise document.error("schemaVersion", "only 2.x is known")
+        raise document.error("schemaVersion", "only 2.x is supported")
     known = dict(document.part("deploymentSpec").parts("executors"))
     warnings: list[str] = []
     if document.get("defaultPipelineRoot"):
-        warnings.append("artifacts are kept in this project, not at the pipeline's own root")
+        warnings.append("artifacts are stored in this project, not at the pipeline root")
     second.allow_only("platforms")
     second.part("platforms").allow_only("kubernetes")
     kubernetes = second.part("platforms").part("kubernetes")
@@ -78,13 +78,13 @@ def _parse_document(document: Part, second: Part) -> Pipeline:
     workspace, deadline = kubernetes_platform.parse_pipeline_config(
         kubernetes.part("pipelineConfig")
     )
-    asked = kubernetes.part("deploymentSpec").part("executors")
-    kubernetes_platform.reject_unknown_executors(asked, set(known))
+    settings = kubernetes.part("deploymentSpec").part("executors")
+    kubernetes_platform.reject_unknown_executors(settings, set(known))
     components = {
-        name: _parse_component(name, part, known, asked, warnings)
+        name: _parse_component(name, part, known, settings, warnings)
         for name, part in document.parts("components")
     }
-    root = _parse_component("root", document.part("root"), known, asked, warnings)
+    root = _parse_component("root", document.part("root"), known, settings, warnings)
     if not isinstance(root.body, Dag):
         raise document.error("root", "has no tasks")
     root = kubernetes_platform.add_platform_inputs(root, components)
@@ -95,12 +95,12 @@ def _parse_document(document: Part, second: Part) -> Pipeline:
     for component in (root, *components.values()):
         _check(component, components)
     name = document.part("pipelineInfo").string("name")
-    said = tuple(dict.fromkeys(warnings))
-    return Pipeline(name, root, components, said, workspace, deadline)
+    unique = tuple(dict.fromkeys(warnings))
+    return Pipeline(name, root, components, unique, workspace, deadline)
 
 
 def _parse_component(
-    name: str, part: Part, known: dict[str, Part], asked: Part, warnings: list[str]
+    name: str, part: Part, known: dict[str, Part], settings: Part, warnings: list[str]
 ) -> Component:
     part.allow_only(
         "inputDefinitions", "outputDefinitions", "executorLabel", "dag", "taskConfigPassthroughs"
@@ -122,7 +122,7 @@ def _parse_component(
         kubernetes_platform.parse_volume_claim(container)
         or executors.parse_executor(known[label], outputs, warnings),
         resources.parse_resources(container.part("resources")),
-        kubernetes_platform.parse_platform(asked.part(label), warnings),
+        kubernetes_platform.parse_platform(settings.part(label), warnings),
     )
 
 
@@ -202,7 +202,7 @@ def _parse_source(part: Part, key: str) -> FromTask:
 
 
 def _check(component: Component, components: dict[str, Component]) -> None:
-    """Names that name nothing, and tasks that wait for each other."""
+    """Refuse unknown names, and tasks that wait for each other."""
     dag = component.body
     if not isinstance(dag, Dag):
         return

@@ -1,4 +1,4 @@
-"""Placeholders: `{{$.…}}` in a text stands for an input of its task, or a fact of the run."""
+"""Placeholders: `{{$.…}}` in a text stands for an input of the task, or a fact of the run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUN_FACTS = frozenset(
         "pipeline_job_create_time_utc", "pipeline_job_schedule_time_utc", "workspace_path",
     }
 )  # fmt: skip
-"""Facts of a run."""
+"""Names of the facts of a run."""
 TASK_FACTS = frozenset({"pipeline_task_name", "pipeline_task_uuid"})
 
 _PLACEHOLDER = re.compile(r"\{\{\$((?:\.(?:(?!\}\}).)*)?)\}\}", re.DOTALL)
@@ -26,12 +26,12 @@ _SCHEME_DIRECTORIES = {"gs://": "/gcs/", "s3://": "/s3/", "minio://": "/minio/"}
 
 
 class MissingValue(ValueError):
-    """A placeholder names an input that has no value."""
+    """A placeholder names an input without a value."""
 
 
 def find_unknown(value: Any, known: Container[str] = ()) -> str | None:
-    """The first placeholder, at any depth, that nothing can stand for. `known`: what is a fact
-    there, beside those of the run and the task."""
+    """The first placeholder, at any depth, that is not supported. `known`: names of further facts,
+    in addition to those of the run and the task."""
     if isinstance(value, dict):
         return next(filter(None, (find_unknown(one, known) for one in value.values())), None)
     if isinstance(value, list | tuple):
@@ -46,15 +46,15 @@ def find_unknown(value: Any, known: Container[str] = ()) -> str | None:
 
 
 def artifact_path(artifact: Mapping[str, Any]) -> str:
-    """Where its file is, as the SDK reckons it."""
+    """The path of its file, as the SDK computes it."""
     if artifact.get("custom_path"):
         return str(artifact["custom_path"])
     uri = str(artifact["uri"])
     if uri.startswith("oci://"):
         return f"/oci/{uri[6:].replace('/', '_')}/models"
-    for scheme, place in _SCHEME_DIRECTORIES.items():
+    for scheme, directory in _SCHEME_DIRECTORIES.items():
         if uri.startswith(scheme):
-            return place + uri[len(scheme) :]
+            return directory + uri[len(scheme) :]
     return uri
 
 
@@ -64,7 +64,8 @@ def fill(
     artifacts: Mapping[str, list[dict[str, Any]]],
     facts: Mapping[str, str],
 ) -> Any:
-    """The constant with each placeholder's value in its place; alone, it keeps its type."""
+    """Replace the placeholders in a constant. A text that is one placeholder becomes its value,
+    with the value's type."""
     if isinstance(value, dict):
         return {name: fill(one, parameters, artifacts, facts) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -72,7 +73,7 @@ def fill(
     if not isinstance(value, str):
         return value
 
-    def found(match: re.Match[str]) -> Any:
+    def look_up(match: re.Match[str]) -> Any:
         inside = match[1]
         if named := _PARAMETER.fullmatch(inside):
             if parameters.get(named[2]) is None:
@@ -85,8 +86,8 @@ def fill(
         return facts.get(inside[1:], match[0])
 
     if whole := _PLACEHOLDER.fullmatch(value):
-        return found(whole)
-    return _PLACEHOLDER.sub(lambda match: to_text(found(match)), value)
+        return look_up(whole)
+    return _PLACEHOLDER.sub(lambda match: to_text(look_up(match)), value)
 
 
 def _artifact_field(

@@ -1,4 +1,4 @@
-"""One task of a compiled pipeline: where its inputs come from, and when it runs."""
+"""Parse one task of a compiled pipeline: its inputs, dependencies, loop and retry policy."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def parse_task(name: str, part: Part) -> Task:
 
 
 def parse_constant(part: Part, name: str) -> Any:
-    """A constant of the document: its doubles that are integers are integers."""
+    """A constant, with its placeholders checked and its integral doubles as integers."""
     value = part.get(name)
-    if (stranger := find_unknown(value)) is not None:
-        raise part.error(name, f"the placeholder {stranger} is not supported")
+    if (unknown := find_unknown(value)) is not None:
+        raise part.error(name, f"the placeholder {unknown} is not supported")
     return normalize_numbers(value)
 
 
@@ -137,11 +137,11 @@ def _parse_items(items: Part) -> tuple[Any, ...]:
     try:
         found = json.loads(items.string("raw"))
     except ValueError as error:
-        raise items.error("raw", "is no JSON") from error
+        raise items.error("raw", "is not JSON") from error
     if not isinstance(found, list):
-        raise items.error("raw", "is no list")
-    if (stranger := find_unknown(found)) is not None:
-        raise items.error("raw", f"the placeholder {stranger} is not supported")
+        raise items.error("raw", "is not a list")
+    if (unknown := find_unknown(found)) is not None:
+        raise items.error("raw", f"the placeholder {unknown} is not supported")
     return tuple(normalize_numbers(found))
 
 
@@ -163,5 +163,5 @@ def _parse_duration(part: Part, name: str, default: float) -> float:
         return default
     found = _SECONDS.fullmatch(str(text))
     if found is None:
-        raise part.error(name, f"{text} is no time in seconds")
+        raise part.error(name, f"{text} is not a time in seconds")
     return float(found[1])

@@ -1,7 +1,7 @@
-"""Parameter values and their types: an int stays an int, and nothing is guessed.
+"""Parameter values and their types.
 
-The IR writes every number as a double. So a number without a fraction is written as an integer,
-at any depth of a list or structure, as a cluster does it.
+The IR writes every number as a double. So a number without a fraction becomes an integer, at any
+depth of a list or structure, as on a cluster. Otherwise types are never guessed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct, field
+
 NUMBERS = ("NUMBER_INTEGER", "NUMBER_DOUBLE")
 TYPES = (*NUMBERS, "STRING", "BOOLEAN", "LIST", "STRUCT", "TASK_FINAL_STATUS", "TASK_CONFIG")
+
+
+Artifact = dict[str, Any]
+"""As in the SDK's executor input: name, uri, type, metadata."""
+
+
+class Values(Struct):
+    """Inputs or outputs of a task. Those without a value are left out."""
+
+    parameters: dict[str, Any] = field(default_factory=dict)
+    artifacts: dict[str, list[Artifact]] = field(default_factory=dict)
 
 
 class WrongType(ValueError):
@@ -20,7 +33,7 @@ class WrongType(ValueError):
 
 
 def normalize_numbers(value: Any) -> Any:
-    """The value with integral doubles as integers, at any depth."""
+    """Convert integral doubles to integers, at any depth."""
     if isinstance(value, float) and math.isfinite(value) and value.is_integer():
         return int(value)
     if isinstance(value, list | tuple):
@@ -31,7 +44,7 @@ def normalize_numbers(value: Any) -> Any:
 
 
 def to_text(value: Any) -> str:
-    """A value inside a text: a string as it is, all else as JSON."""
+    """A value as part of a text: a string unchanged, everything else as JSON."""
     return (
         value
         if isinstance(value, str)
@@ -40,12 +53,12 @@ def to_text(value: Any) -> str:
 
 
 def convert(value: Any, kind: str, literals: Sequence[Any] = ()) -> Any:
-    """`value` as one of the type `kind`, and one of the `literals` if there are any; WrongType
-    where it is none."""
-    found = _convert(value, kind)
-    if literals and found is not None and found not in literals:
-        raise WrongType(f"{_shorten(value)} is none of {', '.join(map(repr, literals))}")
-    return found
+    """Convert to the type `kind`, and check that it is one of the `literals`, if there are any.
+    Raises WrongType."""
+    converted = _convert(value, kind)
+    if literals and converted is not None and converted not in literals:
+        raise WrongType(f"{_shorten(value)} is not one of {', '.join(map(repr, literals))}")
+    return converted
 
 
 def _convert(value: Any, kind: str) -> Any:
@@ -63,30 +76,30 @@ def _convert(value: Any, kind: str) -> Any:
         return normalize_numbers(value)
     if isinstance(value, str) and kind in ("LIST", "STRUCT"):
         return _convert(_parse_json(value, kind), kind)
-    raise WrongType(f"{_shorten(value)} is no {_TYPE_NAMES.get(kind, kind)}")
+    raise WrongType(f"{_shorten(value)} is not {_TYPE_NAMES.get(kind, kind)}")
 
 
-def parse_value(words: str, kind: str, literals: Sequence[Any] = ()) -> Any:
-    """What a user typed for a parameter of this type."""
-    return convert(_parse_text(words, kind), kind, literals)
+def parse_value(text: str, kind: str, literals: Sequence[Any] = ()) -> Any:
+    """Parse what a user typed for a parameter of this type."""
+    return convert(_parse_text(text, kind), kind, literals)
 
 
-def _parse_text(words: str, kind: str) -> Any:
+def _parse_text(text: str, kind: str) -> Any:
     if kind == "STRING":
-        return words
+        return text
     if kind == "BOOLEAN":
-        said = {"true": True, "false": False}.get(words.lower())
-        if said is None:
-            raise WrongType(f"{_shorten(words)} is neither true nor false")
-        return said
-    return _parse_json(words, kind)
+        value = {"true": True, "false": False}.get(text.lower())
+        if value is None:
+            raise WrongType(f"{_shorten(text)} is neither true nor false")
+        return value
+    return _parse_json(text, kind)
 
 
-def _parse_json(words: str, kind: str) -> Any:
+def _parse_json(text: str, kind: str) -> Any:
     try:
-        return json.loads(words)
+        return json.loads(text)
     except ValueError as error:
-        raise WrongType(f"{_shorten(words)} is no {_TYPE_NAMES.get(kind, kind)}") from error
+        raise WrongType(f"{_shorten(text)} is not {_TYPE_NAMES.get(kind, kind)}") from error
 
 
 _JSON_TYPES: dict[str, Any] = {
@@ -97,16 +110,16 @@ _JSON_TYPES: dict[str, Any] = {
     "TASK_CONFIG": dict,
 }
 _TYPE_NAMES = {
-    "NUMBER_INTEGER": "integer",
-    "NUMBER_DOUBLE": "number",
-    "BOOLEAN": "boolean",
-    "LIST": "list",
-    "STRUCT": "structure",
-    "TASK_FINAL_STATUS": "final status",
-    "TASK_CONFIG": "task configuration",
+    "NUMBER_INTEGER": "an integer",
+    "NUMBER_DOUBLE": "a number",
+    "BOOLEAN": "a boolean",
+    "LIST": "a list",
+    "STRUCT": "a structure",
+    "TASK_FINAL_STATUS": "a final status",
+    "TASK_CONFIG": "a task configuration",
 }
 
 
 def _shorten(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:59] + "…"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

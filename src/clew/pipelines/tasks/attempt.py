@@ -17,12 +17,12 @@ from msgspec import Struct
 
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
-from clew.pipelines.engine.scopes import Artifact, Node, Values
+from clew.pipelines.engine.scopes import Node
 from clew.pipelines.runner.live_logs import Heard
 from clew.pipelines.runner.task_reuse import RUNS
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path
-from clew.pipelines.spec.values import WrongType, convert, parse_value
+from clew.pipelines.spec.values import Artifact, Values, WrongType, convert, parse_value
 from clew.pipelines.tasks.failure_message import explain_failure, read_tail
 from clew.pipelines.tasks.venvs import InstallFailed, VenvBuilder
 from clew.pipelines.tasks.worker_pool import WorkerPool

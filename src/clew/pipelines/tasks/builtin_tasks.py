@@ -9,8 +9,9 @@ from pathlib import Path
 
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput, import_artifact
-from clew.pipelines.engine.scopes import Node, Values
+from clew.pipelines.engine.scopes import Node
 from clew.pipelines.spec.ir import Importer, VolumeClaim
+from clew.pipelines.spec.values import Values
 from clew.pipelines.tasks.attempt import OnEnd
 from clew.pipelines.tasks.volumes import VolumeError, Volumes
 from clew.prov.events import AnyEvent

@@ -1,8 +1,7 @@
-"""What stands on this machine for the secrets, configuration maps and claims of a cluster.
+"""`pipeline-platform.toml`: maps Secrets, ConfigMaps and volumes of a cluster to this machine.
 
-A file says it, `pipeline-platform.toml` beside the pipeline or another one. It names where a
-secret is, and never holds one. All that a pipeline names is looked up when it is loaded; what is
-not there is refused then, with the lines to write.
+The file names where a secret is, and never contains one. Everything that a pipeline names is looked
+up when the pipeline is loaded; what is missing is refused with the lines to add.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TABLES = ("secrets", "configmaps", "pvcs")
 
 
 class PlatformMapping(Struct, frozen=True):
-    """Names of the cluster, and what they are here. A secret is read when it is asked for."""
+    """The content of the file. A secret is read when it is needed."""
 
     file: Path
     secrets: Mapping[str, Mapping[str, Callable[[], bytes]]] = field(default_factory=dict)
@@ -33,7 +32,7 @@ class PlatformMapping(Struct, frozen=True):
     claims: Mapping[str, Path] = field(default_factory=dict)
 
     def keys(self, kind: str, name: str) -> Mapping[str, bytes] | None:
-        """What a secret, or a configuration map, holds."""
+        """The content of a Secret or ConfigMap; None if the file has none of this name."""
         if kind != "secret":
             return self.configmaps.get(name)
         found = self.secrets.get(name)
@@ -41,20 +40,20 @@ class PlatformMapping(Struct, frozen=True):
 
 
 def load_mapping(pipeline: Path, named: Path | None, environ: Mapping[str, str]) -> PlatformMapping:
-    """The file that is `named`, or the one beside the pipeline, if there is one."""
+    """Load the file `named`, or the one beside the pipeline, if there is one."""
     file = named or pipeline.with_name(FILE_NAME)
     try:
-        words = tomllib.loads(file.read_text())
+        document = tomllib.loads(file.read_text())
     except FileNotFoundError as error:
         if named is None:
             return PlatformMapping(file)
         raise NotFound(f"no file {file}", hint="--platform FILE") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}", hint=f"cat {file}") from error
-    for table in words:
+    for table in document:
         if table not in _TABLES:
-            raise _error(file, table, f"there is no such table: {', '.join(_TABLES)}")
-    tables = {table: _check_table(file, table, words.get(table, {})) for table in _TABLES}
+            raise _error(file, table, f"unknown table; known are {', '.join(_TABLES)}")
+    tables = {table: _check_table(file, table, document.get(table, {})) for table in _TABLES}
     return PlatformMapping(
         file,
         secrets={
@@ -78,7 +77,7 @@ def load_mapping(pipeline: Path, named: Path | None, environ: Mapping[str, str])
 
 
 def find_missing(mapped: PlatformMapping, one: EnvVar | Mount, name: str) -> str | None:
-    """What is missing of what a task names; None: it is all there."""
+    """What is missing of what a task names; None if nothing is."""
     keys = mapped.keys(one.kind, name)
     if keys is None:
         return None if one.optional else f"there is no {_KIND_NAMES[one.kind]} {name} here"
@@ -88,7 +87,7 @@ def find_missing(mapped: PlatformMapping, one: EnvVar | Mount, name: str) -> str
 
 
 def check_mapping(mapped: PlatformMapping, components: Iterable[Component], volumes: Path) -> None:
-    """Refuse what is named and is not here; a name that no one knows yet is not looked up."""
+    """Refuse names that are missing here; names with placeholders are checked later."""
     components = list(components)
     makes = any(isinstance(one.body, VolumeClaim) and not one.body.delete for one in components)
     for component in components:
@@ -106,11 +105,11 @@ def check_mapping(mapped: PlatformMapping, components: Iterable[Component], volu
                 raise InvalidPipeline(f"{one.location}: {why}", hint=_build_hint(mapped, one))
 
 
-_KIND_NAMES = {"secret": "secret", "configmap": "configuration map", "pvc": "volume"}
+_KIND_NAMES = {"secret": "secret", "configmap": "ConfigMap", "pvc": "volume"}
 
 
 def _build_hint(mapped: PlatformMapping, one: EnvVar | Mount) -> str:
-    """The lines that would help."""
+    """The lines to add to the file."""
     key = one.key if isinstance(one, EnvVar) else "KEY"
     lines = {
         "secret": f'[secrets.{one.name}]\n{key} = {{ env = "VARIABLE" }}  # or {{ file = "PATH" }}',
@@ -122,9 +121,9 @@ def _build_hint(mapped: PlatformMapping, one: EnvVar | Mount) -> str:
 
 def _read_secret(file: Path, place: str, value: Any, environ: Mapping[str, str]) -> bytes:
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in ("env", "file"):
-        raise _error(file, place, 'is to be { env = "VARIABLE" } or { file = "PATH" }')
-    (way, where), *_ = value.items()
-    if way == "env":
+        raise _error(file, place, 'must be { env = "VARIABLE" } or { file = "PATH" }')
+    (source, where), *_ = value.items()
+    if source == "env":
         found = environ.get(_check_text(file, place, where), "").encode(errors="surrogateescape")
         if not found:
             raise _error(file, place, f"the variable {where} is not set")
@@ -134,7 +133,7 @@ def _read_secret(file: Path, place: str, value: Any, environ: Mapping[str, str])
         except OSError as error:
             raise _error(file, place, f"{where} cannot be read: {error.strerror}") from error
     if len(found.strip()) < SHORTEST:
-        why = f"is shorter than {SHORTEST} characters: it could not be kept out of what is printed"
+        why = f"is shorter than {SHORTEST} characters, and could not be masked in the output"
         raise _error(file, place, why)
     return found
 
@@ -148,15 +147,15 @@ def _directory(file: Path, place: str, value: Any) -> Path:
 
 def _check_table(file: Path, place: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _error(file, place, "is no table")
+        raise _error(file, place, "is not a table")
     return value
 
 
 def _check_text(file: Path, place: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise _error(file, place, "is no text")
+        raise _error(file, place, "is not a string")
     return value
 
 
 def _error(file: Path, place: str, why: str) -> UsageError:
-    return UsageError(f"{file}: {place}: {why}", hint="docs/how-to/run-a-pipeline.md says how")
+    return UsageError(f"{file}: {place}: {why}", hint="see docs/how-to/run-a-pipeline.md")

@@ -22,6 +22,8 @@ from pathlib import Path
 from blake3 import blake3
 from msgspec import Struct
 
+from clew.pipelines.spec.executors import list_packages
+
 Installs = tuple[tuple[str, ...], ...]
 
 _MARKER = "clew-built.json"
@@ -170,16 +172,3 @@ def _last_line(output: str) -> str:
 
 def _describe(installs: Installs) -> str:
     return ", ".join(word for words in installs for word in list_packages(words))
-
-
-def list_packages(words: Sequence[str]) -> list[str]:
-    """Of what pip is given, what is no option, nor the value of one."""
-    found, value = [], False
-    for word in words:
-        if value:
-            value = False
-        elif word in ("--index-url", "--extra-index-url", "--trusted-host"):
-            value = True
-        elif not word.startswith("-"):
-            found.append(word)
-    return found

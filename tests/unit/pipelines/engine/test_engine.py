@@ -11,7 +11,8 @@ from tests.unit.pipelines.compiled_pipelines import constant, leaf, made, pipeli
 from tests.unit.pipelines.engine_driver import INT, EngineDriver, fails
 
 from clew.pipelines.engine.engine import Engine
-from clew.pipelines.engine.scopes import Node, Values
+from clew.pipelines.engine.scopes import Node
+from clew.pipelines.spec.values import Values
 
 # -- any graph
 
@@ -220,7 +221,7 @@ def test_a_condition_knows_the_run_and_a_literal_its_values() -> None:
     seen: dict[str, Any] = {}
     driver = EngineDriver(what, lambda node: seen.setdefault(node.path, node.inputs.parameters))
     assert driver.states == {"here": "succeeded", "not": "skipped", "bad": "failed"}
-    assert driver.why["bad"] == "the input x: 'third' is none of 'job', 'other'"
+    assert driver.why["bad"] == "the input x: 'third' is not one of 'job', 'other'"
     assert seen == {"here": {"x": "job", "conf": {}}}
 
 

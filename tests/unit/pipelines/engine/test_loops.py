@@ -15,8 +15,9 @@ from tests.unit.pipelines.compiled_pipelines import constant, leaf, made, pipeli
 from tests.unit.pipelines.engine_driver import INT, EngineDriver
 
 from clew.pipelines.engine.engine import Engine, StartTask, TaskResult
-from clew.pipelines.engine.scopes import Node, Values
+from clew.pipelines.engine.scopes import Node
 from clew.pipelines.spec.ir import Pipeline
+from clew.pipelines.spec.values import Values
 
 
 @given(st.lists(st.integers(-5, 5), max_size=6), st.integers(0, 3), st.integers())

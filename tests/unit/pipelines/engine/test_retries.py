@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.pipelines.compiled_pipelines import leaf, pipeline, task
 
 from clew.pipelines.engine.engine import Engine, Instruction, StartTask, TaskResult
-from clew.pipelines.engine.scopes import Values
+from clew.pipelines.spec.values import Values
 
 COMPONENTS = {
     "comp": leaf(outputs={"Output": "NUMBER_INTEGER"}),

@@ -83,11 +83,11 @@ def test_what_has_no_effect_is_kept() -> None:
         ({"secretAsEnv": {}, "x": 1}, "exec.x"),
         (
             {"fieldPathAsEnv": [{"name": "A", "fieldPath": "status.podIP"}]},
-            r"exec.fieldPathAsEnv\[0\].fieldPath: there is no status.podIP here",
+            r"exec.fieldPathAsEnv\[0\].fieldPath: status.podIP is not available here",
         ),
         (
             {"emptyDirMounts": [{"volumeName": "v", "mountPath": "data"}]},
-            r"exec.emptyDirMounts\[0\].mountPath: data is no absolute path",
+            r"exec.emptyDirMounts\[0\].mountPath: data is not an absolute path",
         ),
         (
             {"pvcMount": [{"constant": "c", "mountPath": "/a", "subPath": "../b"}]},
@@ -132,9 +132,9 @@ def test_what_stands_for_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[secret.s]", "secret: there is no such table"),
-        ("[secrets]\ns = 1", "secrets.s: is no table"),
-        ("[configmaps.m]\nk = 1", "configmaps.m.k: is no text"),
+        ("[secret.s]", "secret: unknown table"),
+        ("[secrets]\ns = 1", "secrets.s: is not a table"),
+        ("[configmaps.m]\nk = 1", "configmaps.m.k: is not a string"),
         ("[pvcs]\np = 'nowhere'", "pvcs.p: there is no directory"),
         ("[pvcs", "cannot be read"),
     ],
@@ -147,11 +147,11 @@ def test_a_mapping_that_is_wrong(tmp_path: Path, text: str, message: str) -> Non
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("'the value itself'", "is to be"),
+        ("'the value itself'", "must be"),
         ("{ env = 'NONE' }", "the variable NONE is not set"),
         ("{ env = 'SHORT' }", "is shorter than 6 characters"),
         ("{ file = 'none' }", "none cannot be read"),
-        ("{ vault = 'x' }", "is to be"),
+        ("{ vault = 'x' }", "must be"),
     ],
 )
 def test_a_secret_that_cannot_be_had(tmp_path: Path, value: str, message: str) -> None:

@@ -119,12 +119,12 @@ FIRST = ("root", "dag", "tasks", "a")
         (
             _at(*PARAMETER, value={"parameterType": "NUMBER_INTEGER", "literals": [1, "b"]}),
             ".".join((*PARAMETER, "literals")),
-            "'b' is no integer",
+            "'b' is not an integer",
         ),
         (
             _at(*PARAMETER, value={**LITERAL, "defaultValue": "huge"}),
             ".".join((*PARAMETER, "defaultValue")),
-            "'huge' is none of 'small', 'large'",
+            "'huge' is not one of 'small', 'large'",
         ),
         (
             _task(triggerPolicy={"condition": "inputs.parameter_values['x'] == '{{$.what}}'"}),
@@ -190,5 +190,5 @@ def test_a_literal_is_one_of_those_that_are_named() -> None:
     written["root"]["inputDefinitions"] = {"parameters": {"size": LITERAL}}
     found = parse_pipeline(text(written))
     assert bind_text(found, {"size": "large"}).parameters == {"size": "large"}
-    with pytest.raises(UsageError, match="'huge' is none of 'small', 'large'"):
+    with pytest.raises(UsageError, match="'huge' is not one of 'small', 'large'"):
         bind_text(found, {"size": "huge"})

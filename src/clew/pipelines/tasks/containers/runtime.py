@@ -1,7 +1,7 @@
-"""The container runtime of this machine, if one answers, and what it is called with.
+"""The container runtime of this machine, and its command lines.
 
-Only runtimes whose containers are a daemon's processes are used: what is witnessed is the client,
-and a container that were its child would be seen as if the image's files were the machine's.
+Only runtimes with a daemon are used. The tracer follows the client; if the container were its child
+process, the image's files would be recorded as files of the machine.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from msgspec import Struct
 
 _CLIENTS = (("docker",), ("podman", "--remote"), ("nerdctl",))
 _TIMEOUT = 20.0
-"""Seconds that a client has to answer."""
+"""Seconds until a client that does not respond is given up."""
 
 
 class ContainerRuntime(Struct, frozen=True):
-    """A client of the kind of docker's."""
+    """A client with the command line of docker."""
 
     client: tuple[str, ...]
 
     def digest(self, image: str) -> str | None:
-        """What an image that is here consists of; None where it is not."""
-        said = _run((*self.client, "image", "inspect", "--format", "{{.Id}}", image))
-        return said.strip() if said else None
+        """The digest of a local image; None if there is none."""
+        output = _run((*self.client, "image", "inspect", "--format", "{{.Id}}", image))
+        return output.strip() if output else None
 
     def command(
         self,
@@ -39,8 +39,8 @@ class ContainerRuntime(Struct, frozen=True):
         variables: Iterable[str],
         mounts: Iterable[tuple[str, str, bool]],
     ) -> list[str]:
-        """What runs words in an image. The variables' values are those of the client; a mount is
-        what is there, where it is seen, and whether it may be written."""
+        """The command line of `run`. The values of variables are those of the client. A mount is a
+        path, its path in the container, and whether it is writable."""
         words = [*self.client, "run", "--rm", "--name", name, "--network", "host"]
         for variable in variables:
             words += ["--env", variable]
@@ -52,13 +52,13 @@ class ContainerRuntime(Struct, frozen=True):
         return [*words, image, *command[1:], *arguments]
 
     def remove(self, name: str) -> None:
-        """End a container, if it is still there."""
+        """Kill and remove a container, if it still exists."""
         _run((*self.client, "rm", "--force", name))
 
 
 @cache
 def find_runtime() -> ContainerRuntime | None:
-    """The first that is here and answers."""
+    """The first that is installed and responds."""
     for name, *words in _CLIENTS:
         found = shutil.which(name)
         if found and _run((found, *words, "info")) is not None:

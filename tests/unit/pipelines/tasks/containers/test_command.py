@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.engine.scopes import Node, Values
+from clew.pipelines.engine.scopes import Node
+from clew.pipelines.spec.command_words import InvalidStructure, find_unknown_in_word
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.executors import parse_executor
 from clew.pipelines.spec.ir import ArtifactSlot, Command, Component, Parameter, Slots, Task
+from clew.pipelines.spec.values import Values
 from clew.pipelines.tasks.containers.command import (
-    InvalidStructure,
     build_command,
     build_environment,
-    find_unknown_in_word,
     resolve_image,
 )
 
