@@ -64,7 +64,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 def so_far(opened: clew.Project, task: str) -> bytes:
     try:
-        return opened.pipelines.said(task).data
+        return opened.pipelines.read_log(task).data
     except NotFound:  # the run has not begun
         return b""
 
@@ -74,12 +74,12 @@ def all_said(opened: clew.Project, task: str) -> bytes:
     heard, attempt = b"", ""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        said = opened.pipelines.said(task, len(heard))
+        said = opened.pipelines.read_log(task, len(heard))
         if said.attempt not in ("", attempt):
             assert attempt == ""  # it is tried once
             attempt = said.attempt
         heard += said.data
-        if said.over:
+        if said.complete:
             return heard
     raise AssertionError(heard[-100:])
 
@@ -88,14 +88,14 @@ def test_a_task_that_runs_is_heard(project: Project, opened: clew.Project, folde
     project.environment["TALK_TOKEN"] = "very-secret-indeed"
     with running(project, folder, "-p", "kind=python") as process:
         until(lambda: b"attempt 1" in so_far(opened, TALK))
-        data, over, attempt = opened.pipelines.said(TALK)
+        data, over, attempt = opened.pipelines.read_log(TALK)
         assert not over
         assert len(attempt) == 32
         assert b"knows" in data
         assert b"very-secret" not in data
         assert project.command("pipeline", "logs", "r1/talk").stdout == data
-        end = opened.pipelines.said(TALK, len(data))
-        assert (end.data, end.over) == (b"", False)
+        end = opened.pipelines.read_log(TALK, len(data))
+        assert (end.data, end.complete) == (b"", False)
         with following(project, "r1/talk") as follower:
             assert follower.stdout is not None
             first = follower.stdout.read(len(data))
@@ -109,8 +109,8 @@ def test_a_task_that_runs_is_heard(project: Project, opened: clew.Project, folde
     assert followed == stored
     assert b"\nline 59999\n" in stored
     assert len(stored) > 2 << 18  # more than one piece holds
-    piece = opened.pipelines.said(TALK)
-    assert (len(piece.data), piece.over, piece.attempt) == (1 << 18, False, attempt)
+    piece = opened.pipelines.read_log(TALK)
+    assert (len(piece.data), piece.complete, piece.attempt) == (1 << 18, False, attempt)
     assert all_said(opened, TALK) == stored
 
 
@@ -119,15 +119,15 @@ def test_of_several_tries_the_last_is_heard(
 ) -> None:
     with running(project, folder, "-p", "kind=python", "-p", "tries=2") as process:
         until(lambda: b"attempt 1" in so_far(opened, TALK))
-        first = opened.pipelines.said(TALK).attempt
+        first = opened.pipelines.read_log(TALK).attempt
         Path(f"{folder}.go-1").touch()
         until(lambda: b"attempt 2" in so_far(opened, TALK))
-        second = opened.pipelines.said(TALK)
+        second = opened.pipelines.read_log(TALK)
         assert second.attempt != first
         assert b"attempt 1" not in second.data
         Path(f"{folder}.go-2").touch()
         process.communicate(timeout=60)
-    last = opened.pipelines.said(TALK)
+    last = opened.pipelines.read_log(TALK)
     assert last.attempt == second.attempt
     assert last.data.startswith(second.data)
     assert len(opened.pipelines.task(TALK)["attempts"]) == 2
@@ -153,7 +153,7 @@ def test_nothing_is_missed_at_the_end(project: Project, opened: clew.Project, fo
             assert f"word {'abcdef'[number]}\n".encode() in all_said(opened, name)
         process.communicate(timeout=60)
     for name in names:
-        assert b"".join(opened.pipelines.logs(name)) == opened.pipelines.said(name).data
+        assert b"".join(opened.pipelines.logs(name)) == opened.pipelines.read_log(name).data
 
 
 def test_a_killed_run_has_said_what_it_said(
@@ -163,9 +163,9 @@ def test_a_killed_run_has_said_what_it_said(
         until(lambda: b"attempt 1" in so_far(opened, TALK))
         process.kill()
         process.wait()
-    said = opened.pipelines.said(TALK)
+    said = opened.pipelines.read_log(TALK)
     assert b"attempt 1" in said.data
-    assert said.over
+    assert said.complete
     assert b"".join(opened.pipelines.logs(TALK, follow=True)) == said.data
 
 
@@ -173,7 +173,7 @@ def test_a_task_that_never_ran(project: Project, opened: clew.Project, folder: P
     with running(project, folder, "-p", "kind=none") as process:
         process.communicate(timeout=60)
     (skipped, *_) = opened.pipelines.show("r1")["tasks"]
-    assert opened.pipelines.said(skipped["id"]) == (b"", True, "")
+    assert opened.pipelines.read_log(skipped["id"]) == (b"", True, "")
     refused = project.command("pipeline", "logs", "--follow", skipped["id"])
     assert refused.returncode == 5
     assert b"the condition does not hold" in refused.stderr

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Transfer,
         Version,
     )
-    from clew.pipelines.runner.live_logs import Said
+    from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change
 
 StrPath = str | PathLike[str]
@@ -387,7 +387,7 @@ class Pipelines(Protocol):
         """The output of a task's last attempt, piece by piece: so far, or with `follow` until it
         ends."""
 
-    def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
+    def read_log(self, id: str, offset: int = 0) -> Output:  # noqa: A002
         """The output of a task's last attempt from byte `offset` on, as far as it is known now: at
         most 256 KiB, whether it is complete, and the attempt. The bytes and offsets are those of
         the stored log. When `attempt` changes, begin again at 0."""

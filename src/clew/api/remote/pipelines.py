@@ -24,7 +24,7 @@ from clew.pipelines.runs.run_states import (
 
 if TYPE_CHECKING:
     from clew.pipelines.engine.scopes import Node
-    from clew.pipelines.runner.live_logs import Said
+    from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change
 
 _POLL_SECONDS = 0.3
@@ -142,17 +142,17 @@ class RemotePipelines(Pipelines):
         asked = {"id": id, "secrets": self._client.given_secrets}
         return downloads.run_command(self._client.server, "repeat", asked, say)
 
-    def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
-        from clew.pipelines.runner.live_logs import Said
+    def read_log(self, id: str, offset: int = 0) -> Output:  # noqa: A002
+        from clew.pipelines.runner.live_logs import Output
 
-        found = self._client.query("said", id=id, offset=offset)
-        return Said(b64decode(found["data"]), found["over"], found["attempt"])
+        found = self._client.query("read_log", id=id, offset=offset)
+        return Output(b64decode(found["data"]), found["complete"], found["attempt"])
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
         name = self.task(id)["id"]
         offset, attempt, printed = 0, "", False
         while True:
-            now = self.said(name, offset)
+            now = self.read_log(name, offset)
             if now.attempt and now.attempt != attempt:
                 again, offset, attempt = bool(offset), 0, now.attempt
                 if again:
@@ -160,7 +160,7 @@ class RemotePipelines(Pipelines):
             if now.data:
                 yield now.data
                 offset, printed = offset + len(now.data), True
-            elif now.over or not follow:
+            elif now.complete or not follow:
                 break
             else:
                 time.sleep(_POLL_SECONDS)

@@ -1,8 +1,8 @@
-"""Events of a run while the database was away, kept in `.clew/pending` until it is folded.
+"""Events of a run on disk, in `.clew/pending`, while the database is away.
 
-The process that runs a pipeline has it in memory as well, and removes the files when it has folded
-it. The files are for the case that it is killed first: the next process that resumes the run folds
-them, and so runs no finished task again.
+The process that performs the run has them in memory too, and removes the files when it has folded
+them. If it is killed first, the next process that resumes the run folds the files, so that no
+finished task runs again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from clew.prov.graph import Graph
 from clew.settings import Settings, machine_id
 
 
-def write(directory: ProjectDirectory, run: str, events: Sequence[AnyEvent]) -> Path:
-    """Keep events of a run; the answer is the file."""
+def write_events(directory: ProjectDirectory, run: str, events: Sequence[AnyEvent]) -> Path:
+    """Write events of a run to a new file, completely or not at all."""
     directory.pending.mkdir(mode=0o700, exist_ok=True)
     file = directory.pending / f"{run}.{time.time_ns()}"
     draft = file.with_name(f"{file.name}.draft")
@@ -33,53 +33,54 @@ def write(directory: ProjectDirectory, run: str, events: Sequence[AnyEvent]) -> 
     return draft.rename(file)
 
 
-def fold(directory: ProjectDirectory, settings: Settings, run: str) -> None:
-    """Fold what was kept of a run that no process is at."""
-    kept = [path for path in directory.pending.glob(f"{run}.*") if path.suffix[1:].isdigit()]
-    if not kept:
+def fold_pending(directory: ProjectDirectory, settings: Settings, run: str) -> None:
+    """Fold the files of a run that no process performs, and remove them."""
+    files = [path for path in directory.pending.glob(f"{run}.*") if path.suffix[1:].isdigit()]
+    if not files:
         return
+    machine = machine_id(settings)
     with db.connect(directory.graph, address=settings.graph) as connection:
         graph = Graph(connection, directory.uid)
-        for file in sorted(kept, key=lambda path: int(path.suffix[1:])):
+        for file in sorted(files, key=lambda path: int(path.suffix[1:])):
             events = from_batch(file.read_bytes())
-            ends = [one for one in events if lacks_files(one)]
-            graph.fold([one for one in events if not lacks_files(one)])
-            machine = machine_id(settings)
-            graph.fold([with_files(graph, one, machine) for one in ends])
+            graph.fold([event for event in events if not is_incomplete(event)])
+            ends = [event for event in events if is_incomplete(event)]
+            graph.fold([complete_artifacts(graph, end, machine) for end in ends])
             file.unlink()
 
 
-def lacks_files(event: AnyEvent) -> bool:
-    """Whether this is the end of a task, and its artifacts are still to be completed."""
+def is_incomplete(event: AnyEvent) -> bool:
+    """Whether this is the end of a task with artifacts that have no digest yet."""
     return isinstance(event, Ended) and any(
-        "digest" not in one for found in event.facets.get("artifacts", {}).values() for one in found
+        "digest" not in artifact
+        for artifacts in event.facets.get("artifacts", {}).values()
+        for artifact in artifacts
     )
 
 
-def with_files(graph: Graph, end: AnyEvent, machine: str) -> AnyEvent:
-    """The end of a task whose execution is folded: each artifact gets what that knows of its
-    file."""
-    if not isinstance(end, Ended) or not lacks_files(end):
+def complete_artifacts(graph: Graph, end: AnyEvent, machine: str) -> AnyEvent:
+    """Add digests and sizes to the end of a task, from its execution, which must be folded."""
+    if not isinstance(end, Ended) or not is_incomplete(end):
         return end
     executions = end.facets["executions"]
     last = executions[-1] if executions else None
-    artifacts = {
-        name: [_with_file(graph, one, last, machine) for one in found]
-        for name, found in end.facets["artifacts"].items()
+    completed = {
+        name: [_complete_artifact(graph, artifact, last, machine) for artifact in artifacts]
+        for name, artifacts in end.facets["artifacts"].items()
     }
-    return replace(end, facets={**end.facets, "artifacts": artifacts})
+    return replace(end, facets={**end.facets, "artifacts": completed})
 
 
-def _with_file(
-    graph: Graph, one: Mapping[str, Any], execution: str | None, machine: str
+def _complete_artifact(
+    graph: Graph, artifact: Mapping[str, Any], execution: str | None, machine: str
 ) -> dict[str, Any]:
-    from clew.prov.queries.targets import resolve_target  # none waits for it before it runs
+    from clew.prov.queries.targets import resolve_target  # late: the first task need not wait
 
-    path = str(one.get("custom_path") or one["uri"])
-    found = None
+    path = str(artifact.get("custom_path") or artifact["uri"])
+    version = None
     if execution and path.startswith("/"):
         try:
-            found = resolve_target(
+            version = resolve_target(
                 graph,
                 f"{execution}:{path}",
                 machine=machine,
@@ -88,11 +89,11 @@ def _with_file(
             )
         except NoDatabase:
             raise
-        except ClewError:  # it was not recorded, or is no single file
-            found = None
+        except ClewError:  # it was not recorded, or is a directory
+            version = None
     return {
-        **one,
-        "digest": found.digest if found else None,
-        "size": found.size if found else None,
-        "version": found.label if found else None,
+        **artifact,
+        "digest": version.digest if version else None,
+        "size": version.size if version else None,
+        "version": version.label if version else None,
     }

@@ -1,8 +1,8 @@
-"""What tasks print while they run, for whoever asks from another process.
+"""The output of running tasks, for readers in other processes.
 
-The copy that is kept of a task's output gets a second name in the directory of its run, and has it
-until the graph tells of the task. So it can be read at any moment, and always the same bytes are
-at the same place: masked, as they will be in the store.
+The file that stores a task's output gets a second name in the spool directory of the run, until the
+task is in the graph. It has the same bytes at the same offsets as the stored log: secrets are
+masked.
 """
 
 from __future__ import annotations
@@ -16,62 +16,62 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-MOST = 1 << 18
-"""Bytes of one piece."""
+MAX_BYTES = 1 << 18
+"""Of one `Output`."""
 
-Heard = Callable[[str, Path], None]
-"""Told, when a try begins, of its execution's uid, and of the file where its output is kept."""
+OnOutput = Callable[[str, Path], None]
+"""Called when an attempt starts, with the uid of its execution and the file of its output."""
 
 
-class Said(NamedTuple):
-    """A piece of what a task printed."""
+class Output(NamedTuple):
+    """A part of what a task printed."""
 
     data: bytes
-    over: bool
+    complete: bool
     """There will be no more."""
     attempt: str
-    """The uid of the execution that printed it; empty where there is none at the moment. Another
-    one is another try, whose output has a beginning of its own."""
+    """The uid of the execution that printed it, empty if there is none now. Each attempt has a log
+    of its own, from offset 0."""
 
 
-class Sayings:
-    """Those of the tasks of one run."""
+class LiveLogs:
+    """The logs of the running tasks of one run."""
 
-    def __init__(self, place: Path) -> None:
-        """`place`: the directory that the run has as long as it lasts."""
-        self._place = place
+    def __init__(self, spool: Path) -> None:
+        """`spool`: the directory that a run has while it is performed."""
+        self._spool = spool
         self._last: dict[str, Path] = {}
 
-    def listen(self, task: str) -> Heard:
-        """What to tell when a task is tried; it then stands for the try before."""
-        return partial(self._heard, task)
+    def publish(self, task: str) -> OnOutput:
+        """A callback that makes the output of an attempt readable in place of the one before."""
+        return partial(self._link, task)
 
-    def _heard(self, task: str, execution: str, file: Path) -> None:
-        name = self._place / f"{_mark(task)}{execution}"
-        with suppress(OSError):  # a file system without links: it can be read when it is stored
+    def _link(self, task: str, execution: str, file: Path) -> None:
+        name = self._spool / f"{_prefix(task)}{execution}"
+        with suppress(OSError):  # a file system without links: the log can be read when stored
             os.link(file, name)
         before, self._last[task] = self._last.get(task), name
         if before is not None:
             before.unlink(missing_ok=True)
 
-    def over(self, task: str) -> Path | None:
-        """The name that goes when the graph tells of the task."""
+    def finish(self, task: str) -> Path | None:
+        """The name to remove when the task is in the graph."""
         return self._last.pop(task, None)
 
-    def read(self, task: str, offset: int) -> Said | None:
-        """What the task has printed so far, from there on; None: it does not run."""
+    def read(self, task: str, offset: int) -> Output | None:
+        """The output so far of a task, from `offset` on; None if it is not running."""
         try:
-            names = os.listdir(self._place)
+            names = os.listdir(self._spool)
         except FileNotFoundError:
             return None
         for name in names:
-            if name.startswith(_mark(task)):
-                with suppress(FileNotFoundError), open(self._place / name, "rb") as file:
+            if name.startswith(_prefix(task)):
+                with suppress(FileNotFoundError), open(self._spool / name, "rb") as file:
                     file.seek(offset)
-                    return Said(file.read(MOST), False, name.rpartition("-")[2])
+                    return Output(file.read(MAX_BYTES), False, name.rpartition("-")[2])
         return None
 
 
-def _mark(task: str) -> str:
-    """What the name begins with: a task's own may be longer than that of a file."""
+def _prefix(task: str) -> str:
+    """The beginning of the file name; a hash, since the name of a task may be too long."""
     return f"said-{blake3(task.encode()).hexdigest(16)}-"

@@ -27,9 +27,10 @@ from clew.pipelines.engine.engine import (
 )
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.runner.cancellation import sigterm_as_interrupt
-from clew.pipelines.runner.recorder import Earlier, Recorder, Told
+from clew.pipelines.runner.recorder import Recorder, ResumedRun
 from clew.pipelines.runner.run_info import WORKSPACE, about
 from clew.pipelines.runner.run_options import Change, RunOptions
+from clew.pipelines.runner.task_events import TaskEnd
 from clew.pipelines.runner.task_reuse import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.spec.ir import Dag, Pipeline
 from clew.pipelines.spec.values import Values
@@ -71,19 +72,19 @@ def run(
     python: str,
     mapped: PlatformMapping,
     options: RunOptions,
-    earlier: Earlier | None = None,
+    resumed: ResumedRun | None = None,
     uid: str | None = None,
     facts: Mapping[str, str] | None = None,
     workers: WorkerPool | None = None,
 ) -> str:
     """Run a pipeline until it succeeds, fails or is canceled, and return the run's id.
 
-    `text`: what the pipeline was parsed from. `earlier`: the run to resume. `uid`, `facts`: of a
+    `text`: what the pipeline was parsed from. `resumed`: the run to resume. `uid`, `facts`: of a
     new run, its uid and the values of placeholders. `workers`: processes started ahead of time.
     """
     workers = workers or WorkerPool(directory, settings)
     workers.set_redaction(directory, settings)
-    recorder = Recorder(directory, settings, earlier, uid=uid, say=options.say)
+    recorder = Recorder(directory, settings, resumed, uid=uid, say=options.say)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
@@ -100,8 +101,8 @@ def run(
             recorder=recorder,
             workers=workers,
         )
-        if earlier is not None:
-            return loop.resume(earlier)
+        if resumed is not None:
+            return loop.resume(resumed)
         return loop.start(file, text)
     finally:
         sys.setswitchinterval(interval)
@@ -171,7 +172,7 @@ class _RunLoop:
         dag = self._pipeline.root.body
         assert isinstance(dag, Dag)
         self._make_run_directory(text)
-        self._recorder.started(
+        self._recorder.run_started(
             self._pipeline.name,
             self._inputs,
             sorted(dag.tasks),
@@ -185,9 +186,9 @@ class _RunLoop:
         )
         return self._perform()
 
-    def resume(self, earlier: Earlier) -> str:
-        self._resumed = earlier.done
-        self._facts.update(earlier.facts)
+    def resume(self, run: ResumedRun) -> str:
+        self._resumed = run.finished
+        self._facts.update(run.facts)
         return self._perform()
 
     def _make_run_directory(self, text: str) -> None:
@@ -196,7 +197,7 @@ class _RunLoop:
             keep_from_git(self._run_directory.parent)
             (self._run_directory / PIPELINE).write_text(text)
         except OSError as error:
-            self._recorder.forget()
+            self._recorder.remove()
             raise NotAllowed(
                 f"{self._run_directory} cannot be made: {error.strerror}",
                 hint="is there room, and may you write there?",
@@ -240,9 +241,9 @@ class _RunLoop:
         """End the workers, and record the end of the run."""
         self._volumes.close()
         outputs = self._engine.outputs if state == "succeeded" else Values()
-        self._recorder.ended(state, outputs, why)
+        self._recorder.run_ended(state, outputs, why)
         for worker in self._workers.release():
-            self._recorder.leaves(worker)
+            self._recorder.worker_ended(worker)
         self._recorder.finish()
         self._memo.close()
 
@@ -263,7 +264,7 @@ class _RunLoop:
         """Start the ready tasks for which there is capacity. None starts while the database is
         away: another server may have claimed the run."""
         while (turn := self._admission.next(self._running, time.monotonic())) is not None:
-            self._recorder.keep_up()
+            self._recorder.wait_for_backlog()
             if turn.error is not None:
                 self._end_task(turn.start.node.path, TaskResult(error=turn.error))
                 continue
@@ -317,7 +318,7 @@ class _RunLoop:
                 return
         suffix = f"@{task.attempt}" if task.attempt > 1 else ""
         directory = find_free_directory(self._run_directory / f"{node.path}{suffix}")
-        files = TaskFiles(node, directory, self._recorder.sayings.listen(node.path))
+        files = TaskFiles(node, directory, self._recorder.logs.publish(node.path))
         try:
             self._mounts[node.path] = self._volumes.mount(
                 given.mount_points, mounted=image is not None
@@ -348,21 +349,21 @@ class _RunLoop:
         for when in (self._admission.next_time, self._deadlines.next()):
             if when is not None:
                 pause = min(pause, max(0.0, when - time.monotonic()))
-        self._recorder.at_rest.set()
+        self._recorder.idle.set()
         try:
             attempt = self._finished.get(timeout=pause)
         except queue.Empty:
             self._last_check = 0.0
             return
         finally:
-            self._recorder.at_rest.clear()
+            self._recorder.idle.clear()
         path = attempt.node.path
         del self._running[path]
         self._admission.release(path)
         self._tried.setdefault(path, []).append(attempt)
         self._memo.changed()
         for worker in self._workers.pop_finished():
-            self._recorder.leaves(worker)
+            self._recorder.worker_ended(worker)
         self._volumes.unmount(self._mounts.pop(path, frozenset()))
         late_by = self._deadlines.end(path)
         self._end_task(path, TaskResult(error=late_by) if late_by else attempt.result())
@@ -392,15 +393,15 @@ class _RunLoop:
         why = finished.why or (verdict.why if verdict else None)
         tried = self._tried.pop(node.path, [])
         change = Change(node, None, took, why, reused.task if reused else None)
-        self._recorder.task_over(
-            Told(
+        self._recorder.task_ended(
+            TaskEnd(
                 node,
                 tried,
                 why,
                 verdict,
                 os.fspath(tried[-1].directory) if tried else None,
-                done=lambda id_: self._options.watch(replace(change, execution=id_)),
                 seconds=took,
+                on_recorded=lambda id_: self._options.watch(replace(change, execution=id_)),
             )
         )
 

@@ -21,7 +21,7 @@ from clew.pipelines.runs.run_states import ACTIVE_STATES, check_resumable, not_r
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.pipelines.runner.recorder import Earlier
+    from clew.pipelines.runner.recorder import ResumedRun
     from clew.pipelines.runner.run_options import Change
     from clew.pipelines.spec.ir import Pipeline
     from clew.pipelines.spec.values import Values
@@ -90,14 +90,14 @@ def run_pipeline(
     text: str,
     search: InterpreterSearch,
     options: RunOptions,
-    earlier: Earlier | None = None,
+    resumed: ResumedRun | None = None,
     uid: str | None = None,
     facts: Mapping[str, str] | None = None,
     workers: WorkerPool | None = None,
 ) -> str:
     """Run a pipeline that was parsed from `text`, and return the run's id.
 
-    The platform file is searched beside `file`. `earlier`: the run to resume. `uid`, `facts`: of a
+    The platform file is searched beside `file`. `resumed`: the run to resume. `uid`, `facts`: of a
     new run, its uid and the values of placeholders. `workers`: processes started ahead of time.
     """
     from clew.pipelines.runner import run_loop
@@ -122,7 +122,7 @@ def run_pipeline(
         python=search.result(),
         mapped=mapped,
         options=options,
-        earlier=earlier,
+        resumed=resumed,
         uid=uid,
         facts=facts,
         workers=workers,
@@ -198,7 +198,7 @@ def resume_record(
 ) -> str:
     """Resume a run whose record is not successful, whatever its request says."""
     from clew.pipelines.runner import event_journal, run_loop
-    from clew.pipelines.runner.recorder import Earlier
+    from clew.pipelines.runner.recorder import ResumedRun
     from clew.pipelines.runner.task_reuse import RUNS
     from clew.pipelines.spec import parser
     from clew.pipelines.spec.values import Values
@@ -209,7 +209,7 @@ def resume_record(
 
     check_ready()
     recover(project.directory, project.settings)
-    event_journal.fold(project.directory, project.settings, uid)
+    event_journal.fold_pending(project.directory, project.settings, uid)
     graph = project.graph
     record = get_run(graph, uid, alive=project.is_alive, tasks=False)
     check_resumable(record)
@@ -226,7 +226,7 @@ def resume_record(
             text=text,
             search=search,
             options=RunOptions(**facets["options"], jobs=jobs, say=say, watch=watch),
-            earlier=Earlier(
+            resumed=ResumedRun(
                 uid,
                 tasks.find_last_event_number(graph, key),
                 facets["facts"],

@@ -93,7 +93,7 @@ def _await_release(project: OpenProject, uid: str) -> dict[str, Any] | None:
             raise Busy(f"the run {uid} is still running on this machine", hint="clew pipeline list")
         recover(project.directory, project.settings)
         time.sleep(0.02)
-    event_journal.fold(project.directory, project.settings, uid)
+    event_journal.fold_pending(project.directory, project.settings, uid)
     return _find_record(project, uid)
 
 

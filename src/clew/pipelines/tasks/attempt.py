@@ -18,7 +18,7 @@ from msgspec import Struct
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.scopes import Node
-from clew.pipelines.runner.live_logs import Heard
+from clew.pipelines.runner.live_logs import OnOutput
 from clew.pipelines.runner.task_reuse import RUNS
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path
@@ -70,7 +70,7 @@ class TaskFiles(Struct):
     node: Node
     directory: Path
     """Not created yet."""
-    on_output: Heard
+    on_output: OnOutput
     """Called with the file that captures its output."""
 
     @property

@@ -19,7 +19,7 @@ from msgspec import Struct
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.runner.live_logs import Heard
+from clew.pipelines.runner.live_logs import OnOutput
 from clew.pipelines.tasks.attempt import STOPPED, OnEnd, TaskFiles
 from clew.pipelines.tasks.containers.runtime import ContainerRuntime
 from clew.pipelines.tasks.failure_message import explain_failure, read_tail
@@ -48,9 +48,11 @@ CommandBuilder = Callable[[TaskFiles], Sequence[str]]
 class _TaskHost(LocalHost):
     """The host with an empty stdin; the output is captured and not shown."""
 
-    def __init__(self, settings: Settings, variables: Mapping[str, str], heard: Heard) -> None:
+    def __init__(
+        self, settings: Settings, variables: Mapping[str, str], on_output: OnOutput
+    ) -> None:
         super().__init__(settings)
-        self._heard = heard
+        self._on_output = on_output
         self.environ = create_host(settings, variables).environ
         self._tracer: int | None = None
         self._output: BinaryIO | None = None
@@ -65,7 +67,7 @@ class _TaskHost(LocalHost):
             spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None
         )
         path = kept.kept["stdout"].path
-        self._heard(spool.name, path)
+        self._on_output(spool.name, path)
         self._output = path.open("rb")  # the file is removed once the execution is recorded
         return kept
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
-from clew.pipelines.runner.live_logs import MOST, Said, Sayings
+from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs, Output
 from clew.run import execution_locks
 from clew.server.polling_feed import Feed
 from clew.server.server_state import Service
 from clew.server.v1.run_progress import database_version
 
-_BUFFER_BYTES = 4 * MOST
+_BUFFER_BYTES = 4 * MAX_BYTES
 """The last part of a log, kept for its followers."""
 _READS_PER_POLL = 16
 
@@ -59,11 +59,11 @@ class LogFeed(Feed):
                 break
         return self.last != before
 
-    def _read(self, at: int) -> Said | None:
+    def _read(self, at: int) -> Output | None:
         """Read the file that the task writes. Query the database only if the file is gone or no
         longer written, and only after the database has changed. None: nothing can be new."""
         alive = execution_locks.is_alive(self._service.directory, self._run)
-        chunk = Sayings(self._service.directory.spool / self._run).read(self._name, at)
+        chunk = LiveLogs(self._service.directory.spool / self._run).read(self._name, at)
         if chunk is not None and alive:
             return chunk
         seen = (database_version(self._service), alive, chunk is None, at)
@@ -72,7 +72,7 @@ class LogFeed(Feed):
         self._seen = seen
         return read_log(self._service, self._task, at)
 
-    def _append(self, found: Said) -> bool:
+    def _append(self, found: Output) -> bool:
         """Whether there may be more."""
         last = self.last
         if _is_another(found.attempt, last.attempt):
@@ -80,8 +80,8 @@ class LogFeed(Feed):
             return True  # read again: this was not the start of its log
         data = (last.data + found.data)[-_BUFFER_BYTES:]
         start = last.end + len(found.data) - len(data)
-        self.last = LogChunk(found.attempt or last.attempt, start, data, found.over)
-        self.finished = found.over
+        self.last = LogChunk(found.attempt or last.attempt, start, data, found.complete)
+        self.finished = found.complete
         return bool(found.data)
 
 
@@ -90,9 +90,9 @@ def _is_another(attempt: str, before: str) -> bool:
     return bool(attempt and before and attempt != before)
 
 
-def read_log(service: Service, task: str, offset: int) -> Said:
+def read_log(service: Service, task: str, offset: int) -> Output:
     with service.project() as project:
-        return project.pipelines.said(task, offset)
+        return project.pipelines.read_log(task, offset)
 
 
 async def follow_log(
@@ -134,5 +134,5 @@ async def _read_directly(service: Service, task: str, at: LogChunk) -> LogChunk:
     found = await run_in_threadpool(read_log, service, task, at.end)
     if _is_another(found.attempt, at.attempt):
         found = await run_in_threadpool(read_log, service, task, 0)
-        return LogChunk(found.attempt, 0, found.data, found.over)
-    return LogChunk(found.attempt or at.attempt, at.end, found.data, found.over)
+        return LogChunk(found.attempt, 0, found.data, found.complete)
+    return LogChunk(found.attempt or at.attempt, at.end, found.data, found.complete)

@@ -73,7 +73,7 @@ def _find(service: Service, run: str, task: str) -> tuple[str, str]:
         uid = find_uid(project.graph, run)
         task_id = str(project.pipelines.task(full_task_id(project, run, task))["id"])
         # Raise before the response starts if the log is unreadable.
-        project.pipelines.said(task_id, _MAX_OFFSET)
+        project.pipelines.read_log(task_id, _MAX_OFFSET)
         return uid, task_id
 
 

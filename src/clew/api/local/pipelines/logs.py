@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api.local.versions import chunks
 from clew.errors import NotFound
-from clew.pipelines.runner.live_logs import MOST, Said, Sayings
+from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs, Output
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.pipelines.runs import find_run
 from clew.prov.queries.pipelines.runs import get_task as find_task
@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.1
 """Seconds between checks for new output."""
 
 
-def read_output(project: ProjectState, text: str, offset: int) -> Said:
+def read_output(project: ProjectState, text: str, offset: int) -> Output:
     now = _read_live(project, text, offset)
     if now is not None:
         return now
@@ -28,15 +28,14 @@ def read_output(project: ProjectState, text: str, offset: int) -> Said:
     if task["id"] != text:  # `text` was only the last part of its name
         return read_output(project, task["id"], offset)
     if not task["execution"]:
-        return Said(b"", task["state"] not in ("pending", "running"), "")
+        return Output(b"", task["state"] not in ("pending", "running"), "")
     data = b""
     for piece in _read_stored(project, task, offset):
         data += piece
-        if len(data) > MOST:
+        if len(data) > MAX_BYTES:
             break
-    return Said(
-        data[:MOST], len(data) <= MOST, find_execution(project.graph, task["execution"]).uid
-    )
+    attempt = find_execution(project.graph, task["execution"]).uid
+    return Output(data[:MAX_BYTES], len(data) <= MAX_BYTES, attempt)
 
 
 def logs(project: ProjectState, text: str, *, follow: bool) -> Iterator[bytes]:
@@ -51,7 +50,7 @@ def logs(project: ProjectState, text: str, *, follow: bool) -> Iterator[bytes]:
         if now and now.data:
             yield now.data
             offset += len(now.data)
-        elif not follow or (now and now.over):
+        elif not follow or (now and now.complete):
             return
         else:
             time.sleep(_POLL_SECONDS)
@@ -64,15 +63,15 @@ def logs(project: ProjectState, text: str, *, follow: bool) -> Iterator[bytes]:
     yield from _read_stored(project, task, offset)
 
 
-def _read_live(project: ProjectState, text: str, offset: int) -> Said | None:
+def _read_live(project: ProjectState, text: str, offset: int) -> Output | None:
     """The output so far of a running task, by its full name; None if it does not run."""
     run, _, name = text.partition("/")
     uid = find_run(project.graph, run).uid
     alive = project.is_alive(uid)
-    found = Sayings(project.directory.spool / uid).read(name, offset)
+    found = LiveLogs(project.directory.spool / uid).read(name, offset)
     if found is None or alive:
         return found
-    return found._replace(over=len(found.data) < MOST)  # the run was killed
+    return found._replace(complete=len(found.data) < MAX_BYTES)  # the run was killed
 
 
 def _task(project: ProjectState, text: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from clew.api.project import Pipelines, Say, StrPath, ignore_message
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
-    from clew.pipelines.runner.live_logs import Said
+    from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change
 
 
@@ -129,7 +129,7 @@ class LocalPipelines(Pipelines):
 
         return logs(self._project, id, follow=follow)
 
-    def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
+    def read_log(self, id: str, offset: int = 0) -> Output:  # noqa: A002
         from clew.api.local.pipelines.logs import read_output
 
         return read_output(self._project, id, offset)

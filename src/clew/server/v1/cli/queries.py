@@ -263,6 +263,6 @@ def diff_runs(project: LocalProject, a: str, b: str) -> Document:
 
 
 @_query
-def said(project: LocalProject, id: str, offset: int = 0) -> Document:  # noqa: A002
-    found = project.pipelines.said(id, offset)
+def read_log(project: LocalProject, id: str, offset: int = 0) -> Document:  # noqa: A002
+    found = project.pipelines.read_log(id, offset)
     return {**found._asdict(), "data": b64encode(found.data).decode()}
