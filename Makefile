@@ -6,6 +6,7 @@
 # make cluster     bring up a Kubernetes of two nodes on this machine (as root); make cluster-down removes it
 # make test-cluster  the tests on a cluster: the one KUBECONFIG names, else the above
 # make dist        build the wheel and the sdist, and install the wheel in a container without a compiler (as root)
+# make pictures    run the sessions that docs/images shows, and draw them again
 # make bench       every figure of docs/benchmarks.md, with the peers beside it
 # make native      compile the witness in place, for development
 # make clean       remove what the above made, but for .venv
@@ -27,7 +28,7 @@ TENSORFLOW := build/tensorflow
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help dist demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
+.PHONY: help dist pictures demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
 	packages-cluster cluster cluster-down test-cluster
 
 help:
@@ -75,6 +76,9 @@ test: packages-test native
 
 test-heavy: packages-test native $(TENSORFLOW)/.ready
 	$(PYTEST) -m 'heavy or hypothesis' --hypothesis-profile full --timeout 7200
+
+pictures: native
+	@$(BIN)/python -m tools.terminal_pictures
 
 dist: $(READY) packages-cluster
 	rm -rf dist
