@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 from tests.cluster.kube import Kube
-from tests.cluster.operator import wait_until
+from tests.wait import wait_until
 from tools.cluster.binaries import search_path
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -13,10 +13,11 @@ import httpx2
 import pytest
 from tests.cluster.kube import Kube
 from tests.cluster.location import require_local_cluster
-from tests.cluster.operator import JUPYTER, notebook, ready_condition, wait_until
+from tests.cluster.operator import JUPYTER, notebook, ready_condition
 from tests.driver import Project
 from tests.local.server import Server, run_server
 from tests.local.test_server_sockets import as_its_page, execute, opened
+from tests.wait import wait_until
 
 HOME = "/home/jovyan"
 LAST_ACTIVITY = "clew.dev/last-activity"

@@ -9,8 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import httpx2
 import pytest
 from tests.cluster.kube import Kube
 from tests.cluster.location import address_for_pods, require_local_cluster
+from tests.wait import wait_until
 from tools.cluster.binaries import locked
 from tools.cluster.images import BUSYBOX
 
@@ -28,7 +28,6 @@ CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 CLEW, JUPYTER, TENSORBOARD = (
     f"docker.io/clew/{name}:{clew.__version__}" for name in ("clew", "jupyter", "tensorboard")
 )
-TIMEOUT = 180.0
 SERVER = ["sh", "-c", "mkdir -p /tmp/www && exec httpd -f -p 8888 -h /tmp/www"]
 
 
@@ -115,15 +114,6 @@ def operator(
     folder = tmp_path_factory.mktemp("operator")
     with run_operator(Kube(cluster.kubeconfig, f"{spaces}-*"), folder) as made:
         yield made
-
-
-def wait_until(what: str, holds: Callable[[], Any]) -> Any:
-    """Wait for something that nothing can be asked to tell."""
-    end = time.monotonic() + TIMEOUT
-    while not (found := holds()):
-        assert time.monotonic() < end, f"{what}: never"
-        time.sleep(0.2)
-    return found
 
 
 def notebook(name: str = "first", *command: str, **more: Any) -> dict[str, Any]:

@@ -22,11 +22,11 @@ from tests.cluster.operator import (
     ready_condition,
     run_operator,
     wait_for_reason,
-    wait_until,
 )
 from tests.cluster.test_tensorboards import tensorboard
 from tests.local.istio_metrics import prometheus, serve_metrics
 from tests.local.server import Server
+from tests.wait import wait_until
 
 pytestmark = pytest.mark.cluster
 

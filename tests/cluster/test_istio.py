@@ -14,10 +14,11 @@ import pytest
 import yaml
 from tests.cluster.deployment import act_as_service_account, container_of, render
 from tests.cluster.kube import Kube
-from tests.cluster.operator import claim, is_registered, notebook, run_operator, wait_until
+from tests.cluster.operator import claim, is_registered, notebook, run_operator
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
 from tests.local.istio_metrics import prometheus, serve_metrics
+from tests.wait import wait_until
 
 from clew.kube.backend_tokens import HEADER
 

@@ -23,11 +23,12 @@ from tests.cluster.jupyter import (  # noqa: F401 - server is a fixture
     wait_until_reachable,
 )
 from tests.cluster.kube import Kube
-from tests.cluster.operator import claim, run_operator, volume, wait_for_reason, wait_until
+from tests.cluster.operator import claim, run_operator, volume, wait_for_reason
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import node_of, viewer
 from tests.local.server import Server
 from tests.local.test_server_sockets import opened
+from tests.wait import wait_until
 
 pytestmark = pytest.mark.cluster
 

@@ -13,8 +13,8 @@ from tests.cluster.operator import (  # noqa: F401 - operator is a fixture
     notebook,
     operator,
     wait_for_reason,
-    wait_until,
 )
+from tests.wait import wait_until
 
 STOPPED = "kubeflow-resource-stopped"
 

@@ -11,7 +11,8 @@ import pytest
 from tests.cluster.concurrency import ALL_NAMESPACES
 from tests.cluster.deployment import act_as_service_account, render
 from tests.cluster.kube import Kube
-from tests.cluster.operator import Operator, notebook, run_operator, wait_for_reason, wait_until
+from tests.cluster.operator import Operator, notebook, run_operator, wait_for_reason
+from tests.wait import wait_until
 
 pytestmark = pytest.mark.cluster
 

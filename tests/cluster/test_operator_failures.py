@@ -22,9 +22,9 @@ from tests.cluster.operator import (
     notebook,
     run_operator,
     wait_for_reason,
-    wait_until,
 )
 from tests.cluster.test_cluster_lifecycle import done
+from tests.wait import wait_until
 
 pytestmark = [
     pytest.mark.cluster,

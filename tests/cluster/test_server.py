@@ -19,9 +19,10 @@ from tests.cluster.deployment import (
 from tests.cluster.jupyter import assert_idle_deleted, jupyter_notebook
 from tests.cluster.kube import Kube
 from tests.cluster.location import address_for_pods
-from tests.cluster.operator import claim, notebook, volume, wait_until
+from tests.cluster.operator import claim, notebook, volume
 from tests.cluster.test_viewers import viewer
 from tests.local.test_server_sockets import execute
+from tests.wait import wait_until
 from websockets.sync.client import ClientConnection, connect
 
 pytestmark = pytest.mark.cluster

@@ -23,10 +23,10 @@ from tests.cluster.operator import (  # noqa: F401 - operator is a fixture
     operator,
     reissued_events,
     wait_for_reason,
-    wait_until,
 )
 from tests.local.remotes import KEYS
 from tests.local.server import Server
+from tests.wait import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 

@@ -21,10 +21,10 @@ from tests.cluster.operator import (  # noqa: F401 - operator is a fixture
     notebook,
     operator,
     wait_for_reason,
-    wait_until,
 )
 from tests.cluster.test_tensorboards import tensorboard
 from tests.local.server import Server
+from tests.wait import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.local.processes import wait_until
+from tests.wait import wait_until
 
 NGINX = "/usr/sbin/nginx"
 SMUGGLED = b"smuggled"

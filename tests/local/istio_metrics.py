@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.local.processes import wait_until
+from tests.wait import wait_until
 
 COUNTERS = ("istio_requests_total", "istio_tcp_received_bytes_total")
 GATEWAY = {

@@ -1,4 +1,4 @@
-"""What tests of crashes and bad luck share: who is still alive, what lies about, is all well."""
+"""Projects whose processes can be found and killed, and checks after a crash."""
 
 from __future__ import annotations
 
@@ -7,24 +7,14 @@ import os
 import signal
 import stat
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.driver import Project, Word
-
-TIMEOUT = 120.0
-"""Seconds to wait; only a failing test waits that long."""
-
-
-def wait_until(what: str, ready: Callable[[], bool]) -> None:
-    until = time.monotonic() + TIMEOUT
-    while not ready():
-        assert time.monotonic() < until, f"still waiting: {what}"
-        time.sleep(0.005)
+from tests.wait import wait_until
 
 
 class TrackedProject(Project):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.driver import Project
-from tests.local.processes import wait_until
+from tests.wait import wait_until
 
 from clew.store.packs import pack_format
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from tests.driver import CLEW, Project
-from tests.local.processes import wait_until
 from tests.local.programs.compiling import HERE, compile_pipeline, run_script
+from tests.wait import wait_until
 
 RUN = {"id", "uid", "name", "state", "inputs", "outputs", "tasks"}
 TASK = {

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.driver import Project
-from tests.local.processes import kill, wait_until
+from tests.local.processes import kill
+from tests.wait import wait_until
 
 
 @pytest.fixture

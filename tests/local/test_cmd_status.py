@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.processes import wait_until
+from tests.wait import wait_until
 
 from clew.store import Signature, Store
 

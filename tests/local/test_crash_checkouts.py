@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.processes import TrackedProject, kill, wait_until
+from tests.local.processes import TrackedProject, kill
 from tests.local.test_cmd_checkout import files, litter
+from tests.wait import wait_until
 
 COUNT = 200
 

@@ -25,8 +25,8 @@ from tests.local.processes import (
     kill,
     tracer_of,
     wait_for_trace,
-    wait_until,
 )
+from tests.wait import wait_until
 
 STEPS = 4
 WORKFLOW = f"""

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.local.istio_metrics import COUNTERS, IstioMetrics, prometheus, serve_metrics
-from tests.local.processes import wait_until
 from tests.unit.kube.sample_resources import pod, tensorboard, viewer
+from tests.wait import wait_until
 
 from clew.kube.controller.options import Culling
 from clew.kube.culling.activity import ActivityProbe, Traffic, istio_traffic

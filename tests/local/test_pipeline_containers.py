@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from tests.driver import CLEW, Project
 from tests.local.programs.compiling import HERE, compile_pipeline
 from tests.local.programs.runtimes import Daemon, docker, podman
 from tests.local.test_cmd_pipeline import run, tasks
+from tests.wait import wait_until
 
 BOXED = HERE / "boxed" / "pipeline.py"
 IMAGE = "example.org/busy:1"
@@ -333,9 +333,6 @@ def _canceled(project: Project, *words: str, begun: Callable[[], bool]) -> None:
         env=project.environment,
         stderr=subprocess.DEVNULL,
     ) as process:
-        until = time.monotonic() + 120
-        while not begun():
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        wait_until("the start of the task", begun)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.driver import CLEW, Project
-from tests.local.processes import wait_until
 from tests.local.test_cmd_pipeline import answer, run, states, tasks
+from tests.wait import wait_until
 
 PIPELINE = """
 from kfp import dsl

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.driver import CLEW, Project
 from tests.local.programs.compiling import HERE
+from tests.wait import wait_until
 
 import clew
 from clew.errors import NotFound
@@ -55,13 +56,6 @@ def opened(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[clew.P
         yield found
 
 
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def so_far(opened: clew.Project, task: str) -> bytes:
     try:
         return opened.pipelines.read_log(task).data
@@ -87,7 +81,7 @@ def all_said(opened: clew.Project, task: str) -> bytes:
 def test_a_task_that_runs_is_heard(project: Project, opened: clew.Project, folder: Path) -> None:
     project.environment["TALK_TOKEN"] = "very-secret-indeed"
     with running(project, folder, "-p", "kind=python") as process:
-        until(lambda: b"attempt 1" in so_far(opened, TALK))
+        wait_until("what the task prints", lambda: b"attempt 1" in so_far(opened, TALK))
         data, over, attempt = opened.pipelines.read_log(TALK)
         assert not over
         assert len(attempt) == 32
@@ -118,10 +112,10 @@ def test_of_several_tries_the_last_is_heard(
     project: Project, opened: clew.Project, folder: Path
 ) -> None:
     with running(project, folder, "-p", "kind=python", "-p", "tries=2") as process:
-        until(lambda: b"attempt 1" in so_far(opened, TALK))
+        wait_until("what the task prints", lambda: b"attempt 1" in so_far(opened, TALK))
         first = opened.pipelines.read_log(TALK).attempt
         Path(f"{folder}.go-1").touch()
-        until(lambda: b"attempt 2" in so_far(opened, TALK))
+        wait_until("what the task prints", lambda: b"attempt 2" in so_far(opened, TALK))
         second = opened.pipelines.read_log(TALK)
         assert second.attempt != first
         assert b"attempt 1" not in second.data
@@ -135,7 +129,7 @@ def test_of_several_tries_the_last_is_heard(
 
 def test_a_command_is_heard(project: Project, opened: clew.Project, folder: Path) -> None:
     with running(project, folder, "-p", "kind=shell") as process:
-        until(lambda: so_far(opened, SHELL) == b"started\n")
+        wait_until("what the task prints", lambda: so_far(opened, SHELL) == b"started\n")
         with following(project, SHELL) as follower:
             Path(f"{folder}.go-1").touch()
             heard, _ = follower.communicate(timeout=60)
@@ -149,7 +143,7 @@ def test_nothing_is_missed_at_the_end(project: Project, opened: clew.Project, fo
     names = [f"r1/condition-3/for-loop-5/{number}/brief" for number in range(6)]
     with running(project, folder, "-p", "kind=brief", "--jobs", "1") as process:
         for number, name in enumerate(names):
-            until(lambda name=name: name in _known(opened))  # type: ignore[misc]
+            wait_until("what the task prints", lambda name=name: name in _known(opened))  # type: ignore[misc]
             assert f"word {'abcdef'[number]}\n".encode() in all_said(opened, name)
         process.communicate(timeout=60)
     for name in names:
@@ -160,7 +154,7 @@ def test_a_killed_run_has_said_what_it_said(
     project: Project, opened: clew.Project, folder: Path
 ) -> None:
     with running(project, folder, "-p", "kind=python") as process:
-        until(lambda: b"attempt 1" in so_far(opened, TALK))
+        wait_until("what the task prints", lambda: b"attempt 1" in so_far(opened, TALK))
         process.kill()
         process.wait()
     said = opened.pipelines.read_log(TALK)

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.processes import TrackedProject, as_root, children, kill, mounted, wait_until
+from tests.local.processes import TrackedProject, as_root, children, kill, mounted
+from tests.wait import wait_until
 
 WORKFLOW = "for i in 1 2 3; do cat in$i > mid$i; sort mid$i > out$i; rm mid$i; echo step $i; done"
 

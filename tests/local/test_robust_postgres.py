@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.processes import TrackedProject, wait_until
+from tests.local.processes import TrackedProject
+from tests.wait import wait_until
 
 UID = {"uid", "started", "ended", "seconds", "at", "pid", "mtime", "cwd", "new_bytes", "bytes"}
 

@@ -19,8 +19,8 @@ from tests.local.processes import (
     assert_recording_refused,
     finish_paused,
     start_paused,
-    wait_until,
 )
+from tests.wait import wait_until
 
 
 @pytest.fixture

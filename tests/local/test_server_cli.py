@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from tests.driver import CLEW, Project
-from tests.local.processes import wait_until
 from tests.local.server import Server, run_server
+from tests.wait import wait_until
 
 import clew
 from clew.errors import NotAllowed, NotFound

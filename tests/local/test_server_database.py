@@ -11,11 +11,12 @@ from pathlib import Path
 import httpx2
 import psycopg
 from tests.driver import Project
-from tests.local.processes import children, wait_until
+from tests.local.processes import children
 from tests.local.server import run_server
 from tests.local.test_robust_postgres import Server as PostgreSQL
 from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
 from tests.local.test_server_running import gone
+from tests.wait import wait_until
 
 
 def test_a_database_may_go_and_come_back(tmp_path: Path, mortal: PostgreSQL) -> None:  # noqa: F811

@@ -25,8 +25,8 @@ import msgspec
 import pytest
 import zstandard
 from tests.driver import Project
-from tests.local.processes import wait_until
 from tests.local.server import Server, run_server
+from tests.wait import wait_until
 
 from clew.prov.events import AnyEvent, Content, Ended, Started, Version, to_batch, to_lines
 from clew.server.ingest_limits import MAX_REQUESTS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from click.testing import CliRunner
 from tests.driver import Project
 from tests.local.programs.compiling import HERE
 from tests.local.server import Server, run_server
+from tests.wait import wait_until
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -120,14 +120,13 @@ def ran(server: Server) -> Callable[[str], str]:
     def ended(schedule: str) -> str:
         key = {"key": "recurring_run_id", "operation": "EQUALS", "stringValue": schedule}
         asked = {"filter": json.dumps({"predicates": [key]}), "page_size": "1"}
-        until = time.monotonic() + 120
+
+        def state() -> str | None:
+            found = client.get("/apis/v2beta1/runs", params=asked).json().get("runs", [{}])[0]
+            return found["state"] if found.get("finished_at") else None
+
         with server.client() as client:
-            while time.monotonic() < until:
-                found = client.get("/apis/v2beta1/runs", params=asked).json().get("runs", [{}])[0]
-                if found.get("finished_at"):
-                    return str(found["state"])
-                time.sleep(0.1)
-        return "it never ended"
+            return str(wait_until("the end of the run", state))
 
     return ended
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tarfile
-import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ with warnings.catch_warnings():
     from kfp.compiler import Compiler
     from kfp.kubeflow_client import KubernetesBackendConfig, PipelinesClient
     from tests.local.programs import asked
+from tests.wait import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 PATIENCE = 120
@@ -67,14 +67,6 @@ def package(tmp_path: Path) -> Callable[[Any], str]:
 def ended(client: kfp.Client, run_id: str) -> Any:
     """The client's own waiting, as often as a test can bear."""
     return client.wait_for_run_completion(run_id, timeout=PATIENCE, sleep_duration=0.1)
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.05)
-    return found
 
 
 def refused(action: Callable[[], Any]) -> tuple[int, str]:
@@ -223,7 +215,7 @@ def test_a_platform_that_is_asked_for_comes_along(client: kfp.Client, tmp_path: 
 def test_a_run_is_terminated_and_the_client_returns(client: kfp.Client, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     made = client.create_run_from_pipeline_func(asked.waiting, {"gate": str(gate)})
-    until(lambda: gate.with_name("gate.begun").exists())
+    wait_until("the start of the task", lambda: gate.with_name("gate.begun").exists())
     client.terminate_run(made.run_id)
     assert client.get_run(made.run_id).state in ("CANCELING", "FAILED")
     found = ended(client, made.run_id)
@@ -238,12 +230,14 @@ def test_deleting_a_running_run_terminates_it(
 ) -> None:
     gate = tmp_path / "gate"
     made = client.create_run_from_pipeline_func(asked.waiting, {"gate": str(gate)})
-    until(lambda: gate.with_name("gate.begun").exists())
+    wait_until("the start of the task", lambda: gate.with_name("gate.begun").exists())
     assert client.delete_run(made.run_id) == {}
     assert refused(lambda: client.get_run(made.run_id))[0] == 404
     assert made.run_id not in [one.run_id for one in client.list_runs().runs or ()]
     with project.opened() as opened:
-        until(lambda: opened.pipelines.show(made.run_id)["state"] == "canceled")
+        wait_until(
+            "the end of the run", lambda: opened.pipelines.show(made.run_id)["state"] == "canceled"
+        )
 
 
 def test_terminating_what_is_over_changes_nothing(client: kfp.Client) -> None:
@@ -256,7 +250,7 @@ def test_terminating_what_is_over_changes_nothing(client: kfp.Client) -> None:
 def test_a_run_that_failed_is_tried_again(client: kfp.Client, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     made = client.create_run_from_pipeline_func(asked.waiting, {"gate": str(gate)})
-    until(lambda: gate.with_name("gate.begun").exists())
+    wait_until("the start of the task", lambda: gate.with_name("gate.begun").exists())
     client.terminate_run(made.run_id)
     assert ended(client, made.run_id).state == "FAILED"
     gate.touch()
@@ -318,12 +312,13 @@ def test_a_recurring_run_runs_until_it_is_disabled(client: kfp.Client, adding: s
     )
     assert (made.status, made.mode, made.max_concurrency) == ("ENABLED", "ENABLE", "2")
     assert made.trigger.periodic_schedule.interval_second == "1"
-    runs = until(
+    runs = wait_until(
+        "a run",
         lambda: [
             one
             for one in client.list_runs(experiment_id=experiment).runs or []
             if one.state == "SUCCEEDED"
-        ]
+        ],
     )
     assert runs[0].recurring_run_id == made.recurring_run_id
     assert runs[0].runtime_config.parameters == {"a": 7}
@@ -350,7 +345,7 @@ def test_a_recurring_run_of_a_version(client: kfp.Client, package: Callable[[Any
     )
     assert made.trigger.cron_schedule.cron == "* * * * * ?"
     assert made.pipeline_version_reference.pipeline_version_id == version.pipeline_version_id
-    (run, *_) = until(lambda: client.list_runs(experiment_id=experiment).runs)
+    (run, *_) = wait_until("a run", lambda: client.list_runs(experiment_id=experiment).runs)
     client.delete_recurring_run(made.recurring_run_id)
     found = ended(client, run.run_id)
     assert found.state == "SUCCEEDED"

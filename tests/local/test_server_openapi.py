@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from tests.driver import Project
 from tests.local.programs.compiling import HERE, run_script
 from tests.local.server import Server, run_server
+from tests.wait import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +35,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def _run(client: httpx2.Client, spec: Path) -> None:
     uid = client.post("/api/v1/runs", json={"spec": spec.read_text()}).json()["uid"]
-    until = time.monotonic() + 120
-    while client.get(f"/api/v1/runs/{uid}").json()["state"] in ("pending", "running"):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until("the end of the run", lambda: _state(client, uid) not in ("pending", "running"))
+
+
+def _state(client: httpx2.Client, uid: str) -> str:
+    return str(client.get(f"/api/v1/runs/{uid}").json()["state"])
 
 
 @pytest.mark.parametrize("examples", [2, pytest.param(20, marks=pytest.mark.heavy)])

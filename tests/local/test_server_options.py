@@ -88,21 +88,20 @@ def together(asking: Asking, *words: str) -> dict[str, Any]:
     return found
 
 
-def test_jobs_say_how_many_tasks_run_at_once(asking: Asking) -> None:
-    assert together(asking, "--jobs", "1")["outputs"] == {"Output": 1}
+def state(run: dict[str, Any], name: str) -> str:
+    return next(task["state"] for task in run["tasks"] if task["name"] == name)
 
 
-def test_more_jobs_than_the_server_has_cores_are_not_had(asking: Asking) -> None:
-    assert together(asking, "--jobs", "1000")["outputs"]["Output"] <= CORES
-
-
-def test_what_is_done_is_done_again_without_the_cache(asking: Asking) -> None:
-    def states(run: dict[str, Any]) -> dict[str, str]:
-        return {task["name"]: task["state"] for task in run["tasks"]}
-
-    together(asking, "--jobs", "1")
-    assert states(together(asking, "--jobs", "1"))["most"] == "reused"
-    assert states(together(asking, "--jobs", "1", "--no-cache"))["most"] == "succeeded"
+def test_jobs_and_the_cache(asking: Asking) -> None:
+    run = together(asking, "--jobs", "1")
+    assert run["outputs"] == {"Output": 1}
+    with asking.server.client() as client:  # Kubeflow's client does not see these options
+        found = client.get(f"/apis/v2beta1/runs/{run['uid']}").json()
+    assert set(found["runtime_config"]) == {"parameters"}
+    assert state(together(asking, "--jobs", "1"), "most") == "reused"
+    again = together(asking, "--jobs", "1000", "--no-cache")
+    assert state(again, "most") == "succeeded"
+    assert again["outputs"]["Output"] <= CORES, "no more jobs than the server has cores"
 
 
 def test_jobs_are_checked(asking: Asking) -> None:
@@ -110,13 +109,6 @@ def test_jobs_are_checked(asking: Asking) -> None:
         for jobs in (0, -1, "many", 10**9):
             answer = client.post("/api/v1/runs", json={"spec": "x", "jobs": jobs})
             assert answer.status_code == 422
-
-
-def test_kubeflows_client_sees_none_of_it(asking: Asking) -> None:
-    run = together(asking, "--jobs", "1")
-    with asking.server.client() as client:
-        found = client.get(f"/apis/v2beta1/runs/{run['uid']}").json()
-    assert set(found["runtime_config"]) == {"parameters"}
 
 
 def test_a_resumed_run_takes_jobs(asking: Asking) -> None:

@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import BrowserContext
 from tests.browser import wait_for_value
 from tests.driver import Project
-from tests.local.processes import wait_until
 from tests.local.server import Server, run_server
 from tests.local.upstream import TargetTable, read_head, run_upstream
+from tests.wait import wait_until
 
 # What a hostile notebook's page tries, with its user's cookies; each finds what it could read.
 ATTACK = """

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.processes import wait_until
 from tests.local.programs.compiling import run_script
 from tests.local.server import Server, run_server
 from tests.local.test_cmd_pipeline import answer
 from tests.local.test_robust_postgres import Server as PostgreSQL
 from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
 from tests.local.test_server_running import Asking, gone
+from tests.wait import wait_until
 
-from clew.pipelines.runs import run_queue
-from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.events import Ended, from_batch
 from clew.server.parsing.compiled_pipelines import normalize_text
 
@@ -92,22 +90,11 @@ def survives(
         wait_until("the end of the tasks", lambda: all(map(gone, tasks)))
 
     outage(let_them_end)
-    found = over(asking, asked)
+    found = asking.over(*asked)
     assert [(one.state, one.error, one.tries) for one in found] == [("succeeded", None, 1)] * 2
     once = {"1", "2"}
     assert asking.counted() == {**dict.fromkeys(once, 1), "11": 3, "12": 3}, "no task ran twice"
     agree(asking, servers[0], asked, "succeeded")
-
-
-def over(asking: Asking, asked: list[str]) -> list[run_queue.Run]:
-    """Those runs, once they are over; that may take long on a busy machine."""
-    until = time.monotonic() + 180
-    while True:
-        found = [asking.get(run) for run in asked]
-        if all(one.state in FINAL_STATES for one in found):
-            return found
-        assert time.monotonic() < until, f"still waiting: {[one.state for one in found]}"
-        time.sleep(0.1)
 
 
 def agree(asking: Asking, server: Server, asked: list[str], state: str) -> None:
@@ -161,7 +148,7 @@ def test_a_server_that_ends_while_the_database_is_away(
     with asking.graph() as graph:  # so that nobody need wait for the end of the lease
         graph.connection.rows("UPDATE run_request SET lease = 0 WHERE id = ?", (run,))
     with run_server(asking.project, "--runs", "1", "--on-host") as server:
-        (found,) = over(asking, [run])
+        (found,) = asking.over(run)
         assert (found.state, found.error) == ("succeeded", None)
         assert asking.counted() == {"1": 1, "11": 3}, "no task ran twice"
         agree(asking, server, [run], "succeeded")
@@ -179,7 +166,7 @@ def test_connections_that_are_lost_again_and_again(
         for _ in range(40):
             mortal.cut()
             time.sleep(0.1)  # the moments of the cuts are what is being varied
-        found = over(asking, asked)
+        found = asking.over(*asked)
         assert [(one.state, one.error) for one in found] == [("succeeded", None)] * 4
         assert asking.counted() == {
             **{str(n): 1 for n in range(100, 104)},
@@ -235,7 +222,7 @@ def test_a_server_that_alone_loses_its_database(
                 assert found.state == "succeeded"
             way.symlink_to(f"{mortal.home}/.s.PGSQL.5432")
             gate.touch()
-            (found,) = over(asking, [run])
+            (found,) = asking.over(run)
             assert (found.state, found.error, found.tries) == ("succeeded", None, 1)
             assert asking.waits(gate) == [task], "no task started twice"
             agree(asking, other, [run], "succeeded")

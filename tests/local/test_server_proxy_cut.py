@@ -15,10 +15,10 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.processes import wait_until
 from tests.local.raw_http import WAIT, connect, receive_until, request_bytes
 from tests.local.server import Server, run_server
 from tests.local.upstream import TargetTable, read_head, respond_with, run_upstream
+from tests.wait import wait_until
 
 
 @pytest.fixture(scope="module")

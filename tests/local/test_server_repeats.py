@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.driver import CLEW
 from tests.local.local_and_remote import LocalAndRemote, start_local_and_remote
-from tests.local.processes import wait_until
+from tests.wait import wait_until
 
 
 @pytest.fixture

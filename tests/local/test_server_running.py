@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from tests.driver import Project
-from tests.local.processes import wait_until
 from tests.local.programs.compiling import run_script
 from tests.local.server import Server, run_server
 from tests.local.test_cmd_pipeline import answer
+from tests.wait import wait_until
 
 import clew
 from clew import settings

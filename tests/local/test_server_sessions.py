@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.processes import wait_until
 from tests.local.server import Server, run_server
 from tests.local.upstream import TargetTable, respond_with, run_upstream
+from tests.wait import wait_until
 
 import clew
 from clew.server.http.sessions import (

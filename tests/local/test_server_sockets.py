@@ -19,9 +19,9 @@ from typing import Any
 import httpx2
 import pytest
 from tests.driver import Project
-from tests.local.processes import wait_until
 from tests.local.server import Server, run_server
 from tests.local.upstream import TargetTable, respond_with, run_upstream
+from tests.wait import wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.sync.server import ServerConnection, serve

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.processes import wait_until
 from tests.local.server import run_server
 from tests.local.upstream import TargetTable
+from tests.wait import wait_until
 
 _BUILT = Path(__file__).parents[2] / "build" / "tensorflow" / "bin" / "tensorboard"
 TENSORBOARD = shutil.which("tensorboard") or (str(_BUILT) if _BUILT.exists() else None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -17,6 +16,7 @@ import pytest
 from tests.driver import Project
 from tests.local.programs.compiling import HERE, run_script
 from tests.local.server import Server, run_server
+from tests.wait import wait_until
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -61,11 +61,11 @@ def run(project: Project, client: httpx2.Client) -> dict[str, Any]:
 
 
 def ended(client: httpx2.Client, uid: str) -> dict[str, Any]:
-    until = time.monotonic() + 120
-    while (found := get(client, f"runs/{uid}"))["state"] in ("pending", "running"):
-        assert time.monotonic() < until, found
-        time.sleep(0.05)
-    return found
+    def found() -> dict[str, Any] | None:
+        run = get(client, f"runs/{uid}")
+        return None if run["state"] in ("pending", "running") else run
+
+    return wait_until("the end of the run", found) or {}
 
 
 def get(client: httpx2.Client, path: str, /, **query: Any) -> Any:
@@ -295,10 +295,7 @@ def test_a_run_is_canceled_and_gone_on_with(
     asked = {"spec": spec, "parameters": {"gate": str(gate)}, "name": "stopped"}
     uid = client.post("/api/v1/runs", json=asked).json()["uid"]
     queued = client.post("/api/v1/runs", json=asked).json()["uid"]
-    until = time.monotonic() + 60
-    while get(client, f"runs/{uid}")["id"] is None:
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until("its start", lambda: get(client, f"runs/{uid}")["id"])
     assert get(client, f"runs/{queued}")["state"] == "pending"  # one at a time
     assert client.post(f"/api/v1/runs/{queued}/cancel").json()["state"] == "canceled"
     assert client.post(f"/api/v1/runs/{uid}/cancel").status_code == 202
@@ -337,10 +334,9 @@ def test_every_request_is_logged_without_the_token(server: Server, client: httpx
     client.get("/api/v1/executions", params={"limit": 1})
     with httpx2.Client(base_url=server.address) as browser:
         browser.get("/", params={"token": server.token, "and": "more"})
-    until = time.monotonic() + 30
-    while not (found := [one for one in server.lines() if "and=more" in one.get("query", "")]):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    found = wait_until(
+        "its line", lambda: [x for x in server.lines() if "and=more" in x.get("query", "")]
+    )
     assert found[0]["query"] == "token=***&and=more"
     assert found[0]["status"] == 303
     assert server.token not in server.log.read_text()

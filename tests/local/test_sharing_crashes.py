@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.driver import Project
-from tests.local.processes import kill, wait_until
+from tests.local.processes import kill
 from tests.local.remotes import (
     Remote,
     directory_remote,
@@ -23,6 +23,7 @@ from tests.local.remotes import (
     wait_for_packs,
     write_random_file,
 )
+from tests.wait import wait_until
 
 
 @pytest.fixture

@@ -1,0 +1,26 @@
+"""Wait for a condition that must come true."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+TIMEOUT = 180.0
+"""Seconds; only a failing test waits that long, and a loaded machine may need much of it."""
+
+
+def wait_until(what: str, condition: Callable[[], T]) -> T:
+    """Wait until the condition is true; return its value.
+
+    A condition that takes long to check is checked less often.
+    """
+    end = time.monotonic() + TIMEOUT
+    while True:
+        began = time.monotonic()
+        if value := condition():
+            return value
+        assert began < end, f"still waiting: {what}"
+        time.sleep(max(0.005, time.monotonic() - began))
