@@ -55,7 +55,7 @@ def test_every_placeholder_in_every_place(project: Project) -> None:
     (project / "about.py").write_text(PIPELINE)
     ran = project.command("pipeline", "run", "about.py", "--on-host", "--json")
     assert ran.returncode == 0, ran.stderr
-    assert b"there is none here" in ran.stderr
+    assert b"there is no Pod here" in ran.stderr
     document = json.loads(ran.stdout)
     uid, root = document["uid"], str(project / "pipeline-runs" / "r1")
     found = {task["name"]: task["outputs"] for task in document["tasks"]}

@@ -163,7 +163,7 @@ class Execution(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of `Project.exec`."""
+    """The result of `Project.run`."""
 
     execution: Execution
     status: int
@@ -171,7 +171,7 @@ class Outcome:
     joined: str | None
     """The id of the outer execution, if this ran inside one and became part of it."""
     warning: ClewError | None
-    """Why the record is not whole, though the command ran to its end."""
+    """Why the record is incomplete although the command ran to its end."""
     server: str | None = None
     """Where it is sent, if anywhere."""
     sent: str | None = None

@@ -15,7 +15,7 @@ from clew.prov.graph import Graph
 from clew.prov.queries.executions import get_execution
 from clew.run import execution_locks
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.outcome import Outcome, unfolded_execution
+from clew.run.outcome import RecordingResult, unfolded_execution
 from clew.settings import Settings
 
 _NOT_PINNED = UsageError(
@@ -26,7 +26,7 @@ _NOT_PINNED = UsageError(
 
 def run_nested(
     directory: ProjectDirectory, settings: Settings, command: Sequence[str], outer: str, pins: Pins
-) -> Outcome:
+) -> RecordingResult:
     """Run the command without a tracer, and return the outer execution."""
     try:
         status = subprocess.run(list(command), check=False).returncode
@@ -40,7 +40,7 @@ def run_nested(
             hint=f"chmod +x {command[0]}",
         ) from error
     found = _outer_execution(directory, settings, command, outer)
-    return Outcome(
+    return RecordingResult(
         execution=found,
         status=128 - status if status < 0 else status,
         joined=found["id"] or outer,

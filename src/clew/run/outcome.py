@@ -1,4 +1,4 @@
-"""The outcome of an execution, also when its record is incomplete or belongs to an outer one."""
+"""The result of recording a command, also when its record is incomplete or part of an outer one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from clew.errors import ClewError
 from clew.prov.events import Ended
 
 
-class Outcome(Struct, frozen=True):
-    """What `exec` returns and prints."""
+class RecordingResult(Struct, frozen=True):
+    """What the recorder returns, and `exec` prints."""
 
     execution: dict[str, Any]
     """The execution, in the shape of `--json`."""

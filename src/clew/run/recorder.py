@@ -37,7 +37,7 @@ from clew.run.graph_access import GraphAccess
 from clew.run.launch import signal_forwarding, tracer_process
 from clew.run.launch.execution_backend import ExecutionHost, LaunchOptions, LocalHost
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.outcome import Outcome, unfolded_execution
+from clew.run.outcome import RecordingResult, unfolded_execution
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.trace_follower import TraceFollower
 from clew.settings import Settings
@@ -69,7 +69,7 @@ def execute(
     exclude: Sequence[str] = (),
     pins: Pins = UNPINNED,
     begun: Callable[[str], None] = lambda _: None,
-) -> Outcome:
+) -> RecordingResult:
     """Run `command` on this machine and record it. `begun` gets the uid before the command starts.
 
     Inside another execution no second record is made: the outer one already sees everything."""
@@ -140,7 +140,7 @@ class Recording:
         patience = db.PATIENCE if self._atomic else recovery.PATIENCE
         self._graph = GraphAccess(directory, settings, patience=patience)
 
-    def run(self, begun: Callable[[str], None] = lambda _: None) -> Outcome:
+    def run(self, begun: Callable[[str], None] = lambda _: None) -> RecordingResult:
         """Run and record the command. `begun` gets the uid before the command starts."""
         with record_errors.fail_before_start(self._directory):
             for unrecovered in recovery.recover(self._directory, self._settings):
@@ -164,7 +164,7 @@ class Recording:
             if self._spool_state is _Spool.RECOVER and not self._graph.unreachable:
                 recovery.recover(self._directory, self._settings)
 
-    def _record(self) -> Outcome:
+    def _record(self) -> RecordingResult:
         with record_errors.fail_before_start(self._directory):
             self._store = Store(self._directory.store, lease=self._uid)
         try:
@@ -306,7 +306,7 @@ class Recording:
 
     # -- after the command
 
-    def _finish(self, follower: TraceFollower, *, status: int, complete: bool) -> Outcome:
+    def _finish(self, follower: TraceFollower, *, status: int, complete: bool) -> RecordingResult:
         """Fold the record. The command has ended and keeps its status, so a fault is a warning.
         An atomic execution (a repeat) is recorded completely or not at all."""
         events: list[AnyEvent] = []
@@ -340,7 +340,7 @@ class Recording:
                 ended=ended,
             )
             warning = record_errors.as_clew_error(error)
-        return Outcome(execution=execution, status=status, warning=warning)
+        return RecordingResult(execution=execution, status=status, warning=warning)
 
     def _save_events(self, events: list[AnyEvent]) -> Ended | None:
         """Save the events to the spool for recovery; return the `ended` event if that worked."""

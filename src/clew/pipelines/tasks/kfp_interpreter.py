@@ -1,4 +1,4 @@
-"""Which Python runs components and compiles pipelines: one that has the kfp SDK."""
+"""Find the Python that runs components and compiles pipelines: one that has the kfp SDK."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ sys.path = [place for place in sys.path if place]
 import importlib.util
 sys.exit(importlib.util.find_spec("kfp") is None)
 """
-"""Not in the working directory, where a worker does not look for it either."""
+"""Does not search the working directory: a worker does not, either."""
 
 _COMPILE = """
 import importlib.util, os, sys, warnings
@@ -56,37 +56,37 @@ if len(outer) != 1:
              % (len(outer), ", ".join(sorted(outer)) or "none"))
 compiler.Compiler().compile(*outer.values(), target)
 """
-"""A pipeline that another one of the file uses is a part of it."""
+"""A pipeline that another pipeline of the file uses is a component of it."""
 
 
 _MAX_CACHED = 16
-"""Answers, each for other variables or another working directory."""
+"""Cached results, each for other variables or another working directory."""
 
 
 class _ProbeResult(Struct):
-    """Whether a Python has the SDK, and what that was found from."""
+    """Whether a Python has the SDK, and the files that this depends on."""
 
     has_kfp: bool
     inputs: bytes
 
 
 class _KfpProbe:
-    """Asks a Python whether it has the SDK, in the background.
+    """Checks in the background whether a Python has the SDK.
 
-    That takes a tenth of a second where `python3` is a script that looks for the right one. So the
-    question is traced, and its answer kept until a file that was read for it changes."""
+    That takes a tenth of a second where `python3` is a wrapper script. So the check is traced, and
+    its result is cached until a file that it read changes."""
 
     def __init__(self, python: str, cache: Path) -> None:
-        """`cache`: the directory that keeps the answers."""
+        """`cache`: the directory of the results."""
         self._tracer: int | None = None
         self._command = (python, "-c", _HAS_KFP)
         environ = task_environment({})
         self._cache = cache / _cache_key(python, environ)
         self._trace = cache / f"{os.urandom(8).hex()}.trace"
-        self._kept = _read_cached(self._cache)
-        self._is_known = self._holds()
-        if not self._is_known:
-            with suppress(OSError):  # it is asked without the tracer then
+        self._result = _read_cached(self._cache)
+        self._done = self._holds()
+        if not self._done:
+            with suppress(OSError):  # then it runs without the tracer
                 self._tracer = self._start(environ)
 
     def _start(self, environ: Mapping[str, str]) -> int:
@@ -114,27 +114,27 @@ class _KfpProbe:
             os.close(nothing)
 
     def _holds(self) -> bool:
-        kept = self._kept
-        if kept is None:
+        cached = self._result
+        if cached is None:
             return False
         try:
-            return InputSnapshot.load(kept.inputs).changed() is None
+            return InputSnapshot.load(cached.inputs).changed() is None
         except msgspec.MsgspecError:
             return False
 
     def guess(self) -> bool:
-        """What the answer was the last time."""
-        return self._kept is None or self._kept.has_kfp
+        """The result of the last check, which may be outdated."""
+        return self._result is None or self._result.has_kfp
 
     def result(self) -> bool:
-        if not self._is_known:
-            self._kept = self._traced() or self._untraced()
-            self._is_known = True
-        assert self._kept is not None
-        return self._kept.has_kfp
+        if not self._done:
+            self._result = self._traced() or self._untraced()
+            self._done = True
+        assert self._result is not None
+        return self._result.has_kfp
 
     def _traced(self) -> _ProbeResult | None:
-        """None where nothing can be traced."""
+        """None if tracing is not possible."""
         if self._tracer is None:
             return None
         pid, self._tracer = self._tracer, None
@@ -153,8 +153,8 @@ class _KfpProbe:
         return answer
 
     def _untraced(self) -> _ProbeResult:
-        asked = subprocess.run(self._command, check=False, capture_output=True)
-        return _ProbeResult(asked.returncode == 0, b"")
+        completed = subprocess.run(self._command, check=False, capture_output=True)
+        return _ProbeResult(completed.returncode == 0, b"")
 
     def close(self) -> None:
         if self._tracer is not None:
@@ -168,14 +168,14 @@ def _mtime(path: Path) -> int:
 
 
 def _is_look_at_directory(record: AnyRecord) -> bool:
-    """A shell looks at each directory above the working one, and not at what is in them."""
+    """A shell checks each directory above the working directory, which does not matter here."""
     return (
         isinstance(record, Look) and record.file_stat is not None and S_ISDIR(record.file_stat.mode)
     )
 
 
 def _cache_key(python: str, environ: Mapping[str, str]) -> str:
-    """What the answer depends on beside files."""
+    """A hash of what the result depends on, besides files."""
     words = [python, os.getcwd(), *(f"{name}={value}" for name, value in sorted(environ.items()))]
     return blake3(os.fsencode("\0".join(words))).hexdigest()
 
@@ -188,33 +188,33 @@ def _read_cached(cache: Path) -> _ProbeResult | None:
 
 
 class InterpreterSearch:
-    """Looks for the Python that runs components, in the background: the caller's `python3` if it
-    has the SDK, as components expect; else Clew's own."""
+    """Finds the Python that runs components, in the background: the caller's `python3` if it has
+    the SDK, as components expect; otherwise Clew's own."""
 
     def __init__(self, cache: Path) -> None:
-        """`cache`: the user's directory for what can be made again."""
+        """`cache`: the user's cache directory."""
         self._callers = shutil.which("python3") or sys.executable
-        self._question: _KfpProbe | None = None
+        self._probe: _KfpProbe | None = None
         if os.path.dirname(self._callers) != os.path.dirname(sys.executable):
-            self._question = _KfpProbe(self._callers, cache / "kfp-pythons")
+            self._probe = _KfpProbe(self._callers, cache / "kfp-pythons")
 
     def guess(self) -> str:
-        """Probably the answer, at once."""
-        is_callers = self._question is None or self._question.guess()
+        """Probably the result, without waiting."""
+        is_callers = self._probe is None or self._probe.guess()
         return self._callers if is_callers else sys.executable
 
     def result(self) -> str:
-        if self._question is not None and self._question.result():
+        if self._probe is not None and self._probe.result():
             return self._callers
         if importlib.util.find_spec("kfp") is not None:
-            return self._callers if self._question is None else sys.executable
+            return self._callers if self._probe is None else sys.executable
         raise NotFound(
             "no python3 here has the kfp SDK, which runs components", hint="pip install kfp"
         )
 
     def close(self) -> None:
-        if self._question:
-            self._question.close()
+        if self._probe:
+            self._probe.close()
 
 
 def find_interpreter(cache: Path) -> str:

@@ -1,12 +1,12 @@
 """Runs the function of a component with the executor of the kfp SDK.
 
-    python launcher.py DIR FUNCTION    one task, whose files lie in DIR
-    python launcher.py                    a worker: its input is a socket, where it is told of one
-                                          task after the other and forks a process for each
+    python launcher.py DIR FUNCTION    one task, whose files are in DIR
+    python launcher.py                 a worker: it receives tasks from the socket on its stdin, and
+                                       forks a process for each
 
-This file is run by the Python of the components, which need not have Clew: it imports nothing
-but the SDK and what Python brings. A task's input is read from a file, for the kernel limits how
-long an argument may be. A worker imports the SDK and none of the user's code.
+The interpreter of the components runs this file and need not have Clew, so it imports only the SDK
+and the standard library. The input of a task is a file, since the kernel limits the length of an
+argument. A worker imports the SDK and none of the user's code.
 """
 
 import argparse
@@ -29,18 +29,18 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-del sys.path[0]  # this file's own directory: what lies beside it is none of the task's business
-sys.dont_write_bytecode = True  # a task must leave nothing that the next one would see
-gc.disable()  # what is loaded here stays
+del sys.path[0]  # this file's directory: a task must not import from it
+sys.dont_write_bytecode = True  # a task must leave nothing that a later one could read
+gc.disable()  # nothing that is loaded here is ever freed
 
 from kfp.dsl.executor_main import executor_main  # type: ignore[import-untyped]  # noqa: E402
 
 gc.enable()
 
 
-class Asking:
-    """Finds modules in a directory by asking for each by its names. Python's own way is to list the
-    directory: then a task would depend on every name in its working directory."""
+class ProbingFinder:
+    """Finds modules in a directory by probing their file names. Python's own finder lists the
+    directory, so that a task would depend on every name in its working directory."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -64,9 +64,9 @@ class Asking:
         return spec
 
 
-class Here:
-    """The working directory as the first place to look in. On sys.path it is the last one: whoever
-    looks there for what is installed lists one directory after the other until it is found."""
+class WorkingDirectoryFinder:
+    """Searches the working directory first. On sys.path it is last, since programs that look for
+    installed packages list one directory of it after the other."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -74,27 +74,27 @@ class Here:
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        return Asking(self.directory).find_spec(name) if path is None else None
+        return ProbingFinder(self.directory).find_spec(name) if path is None else None
 
-    def below(self, directory: str) -> Asking:
+    def finder_for(self, directory: str) -> ProbingFinder:
         if not f"{directory}/".startswith(f"{self.directory}/"):
             raise ImportError
-        return Asking(directory)
+        return ProbingFinder(directory)
 
 
-def look_here_first() -> None:
-    here = Here(os.getcwd())
-    sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder), here)
-    sys.path_hooks.insert(0, here.below)
-    sys.path.append(here.directory)
+def search_working_directory_first() -> None:
+    finder = WorkingDirectoryFinder(os.getcwd())
+    sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder), finder)
+    sys.path_hooks.insert(0, finder.finder_for)
+    sys.path.append(finder.directory)
 
 
-def perform(directory: str, function: str) -> None:
+def run_component(directory: str, function: str) -> None:
     with open(os.path.join(directory, "executor_input.json"), encoding="utf-8") as file:
-        given = file.read()
+        executor_input = file.read()
     sys.argv[1:] = ["--component_module_path", os.path.join(directory, "component.py")]
-    sys.argv += ["--function_to_execute", function, "--executor_input", given]
-    if isinstance(sys.stdout, io.TextIOWrapper):  # whoever follows it need not wait for a block
+    sys.argv += ["--function_to_execute", function, "--executor_input", executor_input]
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a live log shows each line at once
         sys.stdout.reconfigure(line_buffering=True)
     executor_main()
     collect_custom_paths(os.path.join(directory, "executor_output.json"))
@@ -129,13 +129,13 @@ def collect_custom_paths(output_file: str) -> None:
 
 def serve() -> None:
     requests = socket.socket(fileno=0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides when a task is stopped
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody here waits for them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run loop stops tasks
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children need not be waited for
     rehearse()
     gc.collect()
     gc.freeze()
     requests.send(b"ready")
-    while not is_over(requests):
+    while not is_closed(requests):
         try:
             child, taken = fork_ahead(requests)
         except OSError as error:
@@ -158,16 +158,15 @@ def step(x: int) -> int:
 
 
 def rehearse() -> None:
-    """Do what the SDK does for every task: read words, compile a function, ask for its signature,
-    read and write JSON, and write a log.
+    """Do what the SDK does for every task: parse arguments, compile a function, inspect its
+    signature, read and write JSON, and format a log line.
 
-    The worker does it once, so that no task has to load what is needed for it. A child does it
-    again before it has a task: the kernel copies each page of memory that a child writes to, and
-    that takes longer than the work itself."""
-    words = argparse.ArgumentParser(description="rehearsal")
+    The worker does it once to load the modules. A child does it again before it has a task: the
+    kernel copies each page that a child writes to, which takes longer than the work itself."""
+    parser = argparse.ArgumentParser(description="rehearsal")
     for name in ("--one", "--two", "--three"):
-        words.add_argument(name, type=str, required=True, help="of no meaning")
-    words.parse_known_args(["--one", "1", "--two", "2", "--three", "3"])
+        parser.add_argument(name, type=str, required=True, help="unused")
+    parser.parse_known_args(["--one", "1", "--two", "2", "--three", "3"])
     log = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
     log.format(logging.LogRecord("rehearsal", logging.INFO, "", 0, "x", None, None))
     names: dict[str, Any] = {}
@@ -176,8 +175,7 @@ def rehearse() -> None:
     json.dumps(json.loads('{"inputs": {"parameterValues": {"x": 1}}}'), indent=4)
 
 
-def is_over(requests: socket.socket) -> bool:
-    """Whether nobody will ask any more."""
+def is_closed(requests: socket.socket) -> bool:
     try:
         return not requests.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -185,8 +183,8 @@ def is_over(requests: socket.socket) -> bool:
 
 
 def fork_ahead(requests: socket.socket) -> tuple[int, int]:
-    """A child that waits for the next task, and a descriptor where it says that it has taken it.
-    It is there before it is asked for: so nobody waits for it."""
+    """Fork a child that waits for the next task, so that the task need not wait for the fork.
+    Returns its pid, and a descriptor that becomes readable when it has taken a task."""
     taken, take = os.pipe()
     try:
         child = os.fork()
@@ -203,9 +201,9 @@ def fork_ahead(requests: socket.socket) -> tuple[int, int]:
 
 
 def await_work(requests: socket.socket, take: int) -> None:
-    """In the child. No task is begun that the worker, gone perhaps, cannot tell of."""
+    """In the child. It starts no task if the worker is gone, since nothing would report the pid."""
     os.setpgid(0, 0)
-    look_here_first()
+    search_working_directory_first()
     rehearse()
     message, output = receive(requests)
     try:
@@ -215,8 +213,8 @@ def await_work(requests: socket.socket, take: int) -> None:
     if not message:
         os._exit(0)
     os.close(take)
-    become(requests, output)
-    work(*message.decode().split("\0"))
+    detach(requests, output)
+    run_task(*message.decode().split("\0"))
 
 
 def refuse(requests: socket.socket, why: str) -> None:
@@ -227,15 +225,15 @@ def refuse(requests: socket.socket, why: str) -> None:
 
 
 def receive(requests: socket.socket) -> tuple[bytes, int]:
-    """A message, and the descriptor that came with it."""
+    """A message, and the descriptor sent with it."""
     message, extra, _, _ = requests.recvmsg(65536, socket.CMSG_LEN(4))
     if not extra:
         return b"", -1
     return message, array.array("i", extra[0][2])[0]
 
 
-def become(requests: socket.socket, output: int) -> None:
-    """The child of a worker, with nothing of the worker's."""
+def detach(requests: socket.socket, output: int) -> None:
+    """Replace the signals and descriptors that the child has from its worker."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     requests.close()
@@ -248,11 +246,11 @@ def become(requests: socket.socket, output: int) -> None:
     os.close(output)
 
 
-def work(directory: str, function: str) -> None:
-    """One task, to the end of this process: as if it had been started for it alone."""
+def run_task(directory: str, function: str) -> None:
+    """Run one task and exit, as if the process had been started for it."""
     status = 1
     try:
-        perform(directory, function)
+        run_component(directory, function)
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -270,7 +268,7 @@ def work(directory: str, function: str) -> None:
 
 
 if len(sys.argv) > 1:
-    look_here_first()
-    perform(*sys.argv[1:])
+    search_working_directory_first()
+    run_component(*sys.argv[1:])
 else:
     serve()

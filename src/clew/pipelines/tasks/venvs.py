@@ -111,11 +111,11 @@ class VenvBuilder:
             self._call([self._python, "-m", "venv", "--without-pip", venv.directory], lock)
             [packages] = (venv.directory / "lib").glob("python*/site-packages")
             (packages / "clew.pth").write_text(_PTH.format(places=list(venv.python_info[2:])))
-            if self._call([venv.python, "-c", "import pip"], lock, must=False):
+            if self._call([venv.python, "-c", "import pip"], lock, check=False):
                 self._call([venv.python, "-m", "ensurepip"], lock)
-            for words in venv.installs:
+            for arguments in venv.installs:
                 pip = [venv.python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-                self._call([*pip, "install", *words], lock)
+                self._call([*pip, "install", *arguments], lock)
             draft = venv.directory / f"{_MARKER}.part"
             draft.write_text(json.dumps({"python": venv.python_info, "installs": venv.installs}))
             draft.rename(venv.directory / _MARKER)
@@ -141,12 +141,12 @@ class VenvBuilder:
         finally:
             os.close(lock)
 
-    def _call(self, words: Sequence[str | Path], lock: int, *, must: bool = True) -> int:
+    def _call(self, command: Sequence[str | Path], lock: int, *, check: bool = True) -> int:
         with self._lock:
             if self._stopped:
                 raise InstallFailed("it was stopped before its packages were installed")
             process = subprocess.Popen(
-                words,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -159,7 +159,7 @@ class VenvBuilder:
         output, _ = process.communicate()
         with self._lock:
             self._process = None
-        if process.returncode and must:
+        if process.returncode and check:
             raise InstallFailed(f"its packages cannot be installed: {_last_line(output)}")
         return process.returncode
 
@@ -171,4 +171,4 @@ def _last_line(output: str) -> str:
 
 
 def _describe(installs: Installs) -> str:
-    return ", ".join(word for words in installs for word in list_packages(words))
+    return ", ".join(name for arguments in installs for name in list_packages(arguments))

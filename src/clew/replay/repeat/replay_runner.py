@@ -23,7 +23,7 @@ from clew.run import execution_locks, recovery
 from clew.run.launch.execution_backend import Derivation
 from clew.run.launch.pins import Pins
 from clew.run.launch.skip_protocol import Decider
-from clew.run.outcome import Outcome
+from clew.run.outcome import RecordingResult
 from clew.run.recorder import Recording
 from clew.settings import Settings
 from clew.store import Store
@@ -47,7 +47,7 @@ class ReplayRunner:
         name: str | None = None,
         pins: Pins | None = None,
         decider: Decider | None = None,
-    ) -> Outcome:
+    ) -> RecordingResult:
         """Carry out a plan in a sandbox, and record it as what `derivation` says: whole, or not.
 
         Unless told otherwise what was pinned is pinned again.
@@ -70,7 +70,7 @@ class ReplayRunner:
         name: str | None,
         pins: Pins | None,
         decider: Decider | None,
-    ) -> Outcome:
+    ) -> RecordingResult:
         with (
             Store(self.directory.store) as store,
             hold_cache(self.directory.cache),
