@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.driver import Project
 from tests.local.remotes import Remote, directory_remote, project_with_remote, verified_executions
 from tests.unit.prov.story import digest
@@ -20,6 +21,7 @@ from clew.prov.events import (
     Content,
     Ended,
     Generated,
+    Looked,
     from_batch,
     from_lines,
     to_batch,
@@ -189,3 +191,31 @@ def test_a_pulled_record_brings_no_project_and_no_repository(
     victim.write("work/sub/_.git/config", "other")
     [changed] = victim.json("status", "work")["modified"]
     assert changed["original"].endswith("/sub/.git/config")
+
+
+def test_a_pulled_record_does_not_fill_the_memory(tmp_path: Path, remote: Remote) -> None:
+    """It names many zeros, which cost nothing to send, where a listing or a small file should be;
+    with 64 GiB of them, reading them at once would end the session of the victim."""
+    attacker = project_with_remote(tmp_path / "attacker", remote)
+    with attacker.write("zeros", "").open("w") as file:
+        file.truncate(100 << 20)
+    attacker.write("d/name", "")
+    attacker.shell("cat zeros > /dev/null; ls d; echo '{\"a\": 1}' > metrics.json")
+    with attacker.opened() as opened:
+        large = next(f.digest for f in opened.execution("e1").files if f.path.endswith("/zeros"))
+
+    def forge(own: list[AnyEvent]) -> list[AnyEvent]:
+        def changed(event: AnyEvent) -> AnyEvent:
+            if isinstance(event, Looked) and event.kind == "listing":
+                return replace(event, answer=large)
+            if isinstance(event, Content) and event.version.locator.endswith("metrics.json"):
+                return replace(event, digest=large, size=9)
+            return event
+
+        return [changed(event) for event in own]
+
+    push_forged(attacker, remote, "e1", forge)
+    victim = project_with_remote(tmp_path / "victim", remote)
+    victim("pull", remote.url)
+    assert victim.error("repeat", "e1", status=1)[0] == "oversized"
+    assert victim.json("metrics", "e1")[0]["metrics"] == {}

@@ -111,8 +111,8 @@ def _measure_execution(project: Project, execution: Execution) -> Measured:
         if not readable or not (name == _METRICS_FILE or name.startswith(_EVENT_FILE)):
             continue
         try:
-            content = project.read(f"{execution.id}:{file.path}")
-        except ClewError:  # not stored, or damaged: fsck tells
+            content = project.read(f"{execution.id}:{file.path}", most=_LARGEST_FILE)
+        except ClewError:  # not stored, too large, or damaged: fsck tells
             continue
         if name == _METRICS_FILE:
             metrics.update(_read_metrics_file(content))

@@ -107,7 +107,7 @@ def diff(project: Project, a: str, b: str) -> dict[str, Any]:
             kind = "changed"
         lines: tuple[str, ...] = ()
         if then and now and max(then.size, now.size) <= _SMALL:
-            before, after = project.read(then.version), project.read(now.version)
+            before, after = (project.read(one.version, most=_SMALL) for one in (then, now))
             lines = diff_text(before, after, path)
         shown = path or a.rpartition(":")[2]
         found = {"path": shown, "kind": kind, "lines": list(lines)}

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 
+from clew.errors import ClewError
+
 if TYPE_CHECKING:
     from clew.api.executions import Execution, Outcome
     from clew.api.results import (
@@ -223,9 +225,16 @@ class Project(Protocol):
 
     # -- contents
 
-    def read(self, version: str) -> bytes:
-        """The content of a version."""
-        return b"".join(self.chunks(version))
+    def read(self, version: str, *, most: int | None = None) -> bytes:
+        """The content of a version; an error if it has more than `most` bytes."""
+        pieces: list[bytes] = []
+        size = 0
+        for piece in self.chunks(version):
+            size += len(piece)
+            if most is not None and size > most:
+                raise ClewError(f"{version} has more than {most} bytes", hint="read its chunks")
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def chunks(self, version: str) -> Iterator[bytes]:
         """The content of a version, piece by piece, for files of any size."""

@@ -30,7 +30,7 @@ def read_scalars(data: bytes) -> dict[str, Series]:
             for number, value in _fields(_bytes(event.get(_SUMMARY))):
                 if number == _VALUE:
                     _add_scalar(scalars, step if isinstance(step, int) else 0, _bytes(value))
-    except (ValueError, IndexError, struct.error):
+    except (ValueError, LookupError, struct.error):
         pass
     return scalars
 

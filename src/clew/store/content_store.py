@@ -29,7 +29,7 @@ from clew.errors import (
 )
 from clew.store import content_reader, file_input, leases, open_store
 from clew.store.content_writer import Writer
-from clew.store.errors import from_os
+from clew.store.errors import Oversized, from_os
 from clew.store.leases import Gate
 from clew.store.types import (
     PREFIX,
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from clew.store.remotes.pack_export import Giving
     from clew.store.remotes.pack_import import Taking
     from clew.store.remotes.upload import Progress, Sending, There
+
+_MOST_IN_MEMORY = 64 << 20
 
 
 class Store:
@@ -231,6 +233,16 @@ class Store:
     def read(self, digest: str) -> Iterator[bytes]:
         """The bytes, verified as they come; Damaged at the latest when the last is given."""
         return content_reader.filled(self._reader.read(self._stored(digest)))
+
+    def read_whole(self, digest: str, *, most: int = _MOST_IN_MEMORY) -> bytes:
+        """All bytes at once. A record from elsewhere may name any content as a listing or a link,
+        also one of many GiB of zeros: then this raises Oversized, and reads nothing."""
+        if (size := self.size(digest)) > most:
+            raise Oversized(
+                f"{digest} has {size} bytes, where a record names at most {most}",
+                hint="the record may be forged: clew list tells where it was made",
+            )
+        return b"".join(self.read(digest))
 
     def read_part(self, digest: str, start: int, stop: int) -> Iterator[bytes]:
         """The bytes from `start` to before `stop`, without reading what lies before them."""

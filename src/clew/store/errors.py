@@ -2,6 +2,7 @@
 
 ClewError
 ├── Changed       changed       1   a file was not, or did not stay, what the caller expected
+├── Oversized     oversized     1   a content is longer than it can be where a record names it
 ├── TooSparse     too-sparse    1   a file has more holes than are hashed
 └── Unreachable   unreachable   1   a remote does not answer
 """
@@ -22,6 +23,11 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 class Changed(ClewError):
     code = "changed"
     http_status = 409
+
+
+class Oversized(ClewError):
+    code = "oversized"
+    http_status = 422
 
 
 class TooSparse(ClewError):

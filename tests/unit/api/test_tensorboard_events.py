@@ -34,3 +34,8 @@ def test_a_file_that_is_still_written() -> None:
 def test_any_bytes_can_be_read(noise: bytes, at: int) -> None:
     read_scalars(noise)
     read_scalars(SIMPLE[:at] + noise + SIMPLE[at:])
+
+
+def test_a_scalar_without_a_tag_ends_the_reading() -> None:
+    event = b"\x2a\x07\x0a\x05\x15\x00\x00\x80\x3f"
+    assert read_scalars(len(event).to_bytes(8, "little") + bytes(4) + event + bytes(4)) == {}

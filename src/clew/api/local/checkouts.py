@@ -348,7 +348,7 @@ def _plan_commit(
         record, read_listing=read_listing, values=project.secrets, network=network, gpu=gpu
     )
     line = [(record, plan.initial_files), *_ancestors(project, record, read_listing)]
-    entries = amend_files(line, found.files, now, lambda digest: b"".join(store.read(digest)))
+    entries = amend_files(line, found.files, now, store.read_whole)
     return record, plan.with_files(entries)
 
 

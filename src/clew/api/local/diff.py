@@ -28,7 +28,7 @@ def open_contents(
 
         def read(digest: str) -> bytes | None:
             try:
-                return mask(b"".join(store.read(digest)))
+                return mask(store.read_whole(digest))
             except ClewError:
                 return None
 

@@ -10,6 +10,7 @@ from blake3 import blake3
 
 from clew import disk_reserve, log, signing
 from clew.api.local.executions import find_execution
+from clew.api.local.share import MAX_EVENT_BYTES
 from clew.api.results import Check, Execution, Problem, Reclaimed
 from clew.errors import Busy, ClewError, Full, UsageError
 from clew.prov.events import from_batch
@@ -127,7 +128,7 @@ def _check_signatures(project: ProjectState, store: Store) -> Iterator[Problem]:
         id_ = execution_id(number)
         try:
             found = signing.verify(signature.signature, signing.message(uid, signature.events))
-            data = b"".join(store.read(signature.events))
+            data = store.read_whole(signature.events, most=MAX_EVENT_BYTES)
         except ClewError as error:
             yield Problem(what=f"the signature cannot be checked: {error.message}", where=id_)
             continue

@@ -222,7 +222,7 @@ def write_outputs(project: ProjectState, uid: str, directory: Path) -> None:
                 continue
             to = places.join(checkout_path(path, record.itself.cwd or "/"))
             if stat.S_ISLNK(version.mode or 0):
-                os.symlink(b"".join(store.read(version.digest)), to)  # noqa: PTH211 (bytes)
+                os.symlink(store.read_whole(version.digest), to)  # noqa: PTH211 (bytes)
             else:
                 mode = None if version.mode is None else version.mode & MODE_BITS
                 store.restore(version.digest, to, mode=mode, mtime=version.mtime)

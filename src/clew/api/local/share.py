@@ -290,13 +290,13 @@ def _verify_signature(uid: str, document: Document) -> Signature:
     return Signature(key, document.events, text)
 
 
-_MAX_EVENT_BYTES = 512 << 20
+MAX_EVENT_BYTES = 512 << 20
 """The limit for the events of one execution, enough for some millions."""
 
 
 def _read_events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
     try:
-        events = from_batch(receiving.read(digest_of(digest) or b"", most=_MAX_EVENT_BYTES))
+        events = from_batch(receiving.read(digest_of(digest) or b"", most=MAX_EVENT_BYTES))
     except msgspec.DecodeError:
         events = []
     if not events or any(event.execution != uid for event in events):
@@ -360,7 +360,7 @@ class LocalEndpoint:
     def signed(self, uid: str) -> tuple[bytes, str] | None:
         for signature in list_signatures(self._project.graph, uid):
             with self.store("push") as store:
-                return b"".join(store.read(signature.events)), signature.signature
+                return store.read_whole(signature.events, most=MAX_EVENT_BYTES), signature.signature
         return None
 
     def recorded_here(self, uid: str) -> bool:

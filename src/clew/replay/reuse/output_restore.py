@@ -128,7 +128,8 @@ def _make(directory: int, name: bytes, left: Output, read: ReadContent, times: M
             os.mkdir(name, dir_fd=directory)
     elif left.kind == "link":
         _remove(directory, name)
-        os.symlink(b"".join(read(_digest(left))), name, dir_fd=directory)
+        target = next(iter(read(_digest(left))), b"")  # no link has more than one piece
+        os.symlink(target, name, dir_fd=directory)
     elif left.kind == "file":
         _write_file(directory, name, left, read, times)
 

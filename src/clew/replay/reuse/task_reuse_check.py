@@ -163,7 +163,7 @@ class ReuseChecker:
         return None
 
     def _names(self, digest: str) -> list[bytes]:
-        return b"".join(self._store.read(digest)).split(b"\0")
+        return self._store.read_whole(digest).split(b"\0")
 
 
 def _seal_difference(then: Mapping[str, str], now: Mapping[str, str]) -> str | None:

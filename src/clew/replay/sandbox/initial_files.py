@@ -73,7 +73,7 @@ def listing_reader(store: Store) -> ReadListing:
 
     @cache
     def names(digest: str) -> list[bytes]:
-        return b"".join(store.read(digest)).split(b"\0")
+        return store.read_whole(digest).split(b"\0")
 
     return names
 
