@@ -9,8 +9,6 @@ import pytest
 from tests.driver import Project
 from tests.unit.api.test_tensorboard_events import SIMPLE
 
-from clew.api.metrics import parse_parameters
-
 TRAIN = """
 import json, sys
 rate = float(sys.argv[2])
@@ -81,26 +79,3 @@ def test_plots(project: Project, tmp_path: Path) -> None:
         project("metrics", *words, "-o", str(tmp_path / "plot.svg"))
         picture = ElementTree.parse(tmp_path / "plot.svg")
         assert picture.findall("{http://www.w3.org/2000/svg}polyline")
-
-
-def test_parameters_of_a_command() -> None:
-    words = [
-        "train.py",
-        "--lr",
-        "0.1",
-        "-n",
-        "-3",
-        "--fast",
-        "--depth=2",
-        "opt.lr=5",
-        "seed=7",
-        "x",
-    ]
-    assert parse_parameters(["python", *words]) == {
-        "lr": "0.1",
-        "n": "-3",
-        "fast": "true",
-        "depth": "2",
-        "seed": "7",
-        "opt.lr": "5",
-    }

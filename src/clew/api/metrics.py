@@ -8,15 +8,14 @@ of its TensorBoard event files; those of a run are the numbers that its tasks lo
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from clew.api.tensorboard_events import Series, read_scalars
 from clew.errors import ClewError
+from clew.replay.repeat.parameters import list_parameters
 
 if TYPE_CHECKING:
     from clew.api.executions import Execution
@@ -28,7 +27,6 @@ _LARGEST_FILE = 64 << 20
 """Bytes: larger files are skipped."""
 _MOST_METRICS = 1000
 """Of one execution."""
-_PARAMETER = re.compile(r"[^\W\d][\w.-]*")
 _KFP_METRICS = ("system.Metrics", "system.ClassificationMetrics")
 
 
@@ -74,33 +72,6 @@ def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list
     return sorted(found, key=lambda one: one.started or "", reverse=True)
 
 
-def parse_parameters(command: Iterable[str]) -> dict[str, str]:
-    """The options and assignments of a command by name: `--lr 0.1`, `--lr=0.1`, `lr=0.1`.
-
-    An option that is followed by another option is a flag.
-    """
-    words = [*command, "-"]  # after the last option comes no value
-    found: dict[str, str] = {}
-    for word, after in pairwise(words[1:]):
-        name, equals, value = word.partition("=")
-        option = name.lstrip("-")
-        if not _PARAMETER.fullmatch(option):
-            continue
-        if equals:
-            found[option] = value
-        elif name.startswith("-"):
-            found[option] = "true" if after.startswith("-") and not _is_number(after) else after
-    return found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _measure_execution(project: Project, execution: Execution) -> Measured:
     metrics: dict[str, float] = {}
     series: dict[str, Series] = {}
@@ -124,7 +95,7 @@ def _measure_execution(project: Project, execution: Execution) -> Measured:
         name=execution.name,
         state=execution.state,
         started=document["started"],
-        parameters=parse_parameters(execution.command),
+        parameters={p.name: p.value or "true" for p in list_parameters(execution.command)},
         metrics=dict(list(metrics.items())[:_MOST_METRICS]),
         series=series,
     )

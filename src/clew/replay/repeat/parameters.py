@@ -1,9 +1,10 @@
-"""Find the word of a command that holds a named parameter: `--C 1`, `--C=1`, `-C 1` or `C=1`."""
+"""The named parameters of a command: `--C 1`, `--C=1`, `-C 1` or `C=1`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from clew.errors import UsageError
 
@@ -11,39 +12,67 @@ _WORD = re.compile(r"(-{0,2})([A-Za-z_][\w.-]*)(=?)(.*)", re.DOTALL)
 _NUMBER = re.compile(r"-[\d.]")
 
 
+class Parameter(NamedTuple):
+    prefix: str
+    """Dashes, if it is an option."""
+    name: str
+    value: str | None
+    """None: it is a flag."""
+    position: int
+    """The word that holds the value, counted from 0."""
+    lead: str
+    """What precedes the value in that word: `--C=`, or nothing."""
+
+
+def list_parameters(command: Sequence[str]) -> Iterator[Parameter]:
+    """The parameters in the order of the command."""
+    for position, word in enumerate(command[1:], start=1):
+        parsed = _WORD.fullmatch(word)
+        if parsed is None or not (parsed[1] or parsed[3]):
+            continue
+        prefix, name, equals, value = parsed.groups()
+        following = command[position + 1 : position + 2]
+        if equals:
+            yield Parameter(prefix, name, value, position, f"{prefix}{name}=")
+        elif _has_value(following):
+            yield Parameter(prefix, name, following[0], position + 1, "")
+        else:
+            yield Parameter(prefix, name, None, position, "")
+
+
 def set_parameter(command: Sequence[str], name: str, value: str) -> tuple[int, str]:
     """The position of the word to replace, and the new word.
 
     `name` with dashes matches that option alone, otherwise any spelling. `-` and `_` are alike.
     """
-    found: list[tuple[int, str]] = []
-    known: list[str] = []
-    for position, word in enumerate(command[1:], start=1):
-        parsed = _WORD.fullmatch(word)
-        if parsed is None or not (parsed[1] or parsed[3]):
-            continue
-        prefix, spelling, equals, _ = parsed.groups()
-        known.append(prefix + spelling)
-        if _normalize(name) not in (_normalize(spelling), prefix + _normalize(spelling)):
-            continue
-        if equals:
-            found.append((position, f"{prefix}{spelling}={value}"))
-        elif _has_value(command[position + 1 : position + 2]):
-            found.append((position + 1, value))
-        else:
-            raise UsageError(f"{prefix}{spelling} has no value to replace", hint="it is a flag")
+    known = list(list_parameters(command))
+    found = [
+        (parameter.position, parameter.lead + value)
+        for parameter in known
+        if _matches(parameter, name) and parameter.value is not None
+    ]
     if len(found) > 1:
         places = " or ".join(f"--set {position}={word}" for position, word in found)
         raise UsageError(f"the command has several parameters {name}", hint=places)
-    if not found:
-        hint = f"it has: {', '.join(known)}" if known else "count its words: --set N=V"
-        raise UsageError(f"the command has no parameter {name}", hint=hint)
-    return found[0]
+    if found:
+        return found[0]
+    for parameter in known:
+        if _matches(parameter, name):
+            spelling = parameter.prefix + parameter.name
+            raise UsageError(f"{spelling} has no value to replace", hint="it is a flag")
+    names = ", ".join(parameter.prefix + parameter.name for parameter in known)
+    hint = f"it has: {names}" if names else "count its words: --set N=V"
+    raise UsageError(f"the command has no parameter {name}", hint=hint)
 
 
 def possible_files(words: Iterable[str]) -> list[str]:
     """The words and values that may name a file: of `--data=FILE`, both the word and FILE."""
     return [text for word in words for text in (word, word.partition("=")[2]) if text]
+
+
+def _matches(parameter: Parameter, name: str) -> bool:
+    spelling = _normalize(parameter.name)
+    return _normalize(name) in (spelling, parameter.prefix + spelling)
 
 
 def _normalize(name: str) -> str:

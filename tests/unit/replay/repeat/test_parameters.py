@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clew.errors import UsageError
-from clew.replay.repeat.parameters import set_parameter
+from clew.replay.repeat.parameters import list_parameters, set_parameter
 
 COMMAND = [
     *("python", "train.py", "--C", "1", "-n", "-3", "--learning-rate=0.1", "seed=7"),
@@ -45,3 +45,10 @@ def test_refusals(command: list[str], name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as refused:
         set_parameter(command, name, "V")
     assert refused.value.hint
+
+
+def test_the_parameters_of_a_command() -> None:
+    words = "train.py --lr 0.1 -n -3 --fast --depth=2 opt.lr=5 x"
+    assert [(p.name, p.value) for p in list_parameters(["python", *words.split()])] == [
+        *(("lr", "0.1"), ("n", "-3"), ("fast", None), ("depth", "2"), ("opt.lr", "5")),
+    ]
