@@ -55,7 +55,7 @@ def answer(project: Project, *words: str) -> Any:
     return json.loads(ran.stdout)
 
 
-def test_a_run_its_tasks_and_artifacts(project: Project, compiled: Path) -> None:
+def test_run_show_and_artifacts(project: Project, compiled: Path) -> None:
     document = run(project, compiled / "training.yaml", "-p", "rows=4")
     assert document.keys() >= RUN
     assert (document["id"], document["name"], document["state"]) == ("r1", "training", "succeeded")
@@ -74,9 +74,7 @@ def test_a_run_its_tasks_and_artifacts(project: Project, compiled: Path) -> None
     assert [one["id"] for one in answer(project, "pipeline", "list")] == ["r1"]
 
 
-def test_tasks_and_artifacts_stand_where_executions_and_versions_do(
-    project: Project, compiled: Path
-) -> None:
+def test_ids_of_tasks_and_artifacts_in_other_commands(project: Project, compiled: Path) -> None:
     run(project, compiled / "training.yaml")
     listed = answer(project, "list")  # a run is none; the worker that forked both is one
     assert sorted(one["command"][2:] for one in listed)[0] == []
@@ -170,7 +168,7 @@ def test_failures(project: Project, compiled: Path, tmp_path: Path) -> None:
     assert outside["outputs"] == {"Output": "SUCCEEDED bye alone"}, "outside an exit handler"
 
 
-def test_an_import_and_an_embedded_file(project: Project, compiled: Path, tmp_path: Path) -> None:
+def test_importer_and_embedded_artifact(project: Project, compiled: Path, tmp_path: Path) -> None:
     (tmp_path / "there").write_text("found")
     document = run(project, compiled / "importing.yaml", "-p", f"uri={tmp_path / 'there'}")
     assert document["outputs"] == {"Output": "found!"}
@@ -195,7 +193,7 @@ def test_a_large_parameter(project: Project, compiled: Path) -> None:
     assert document["outputs"] == {"Output": 200_000}
 
 
-def test_independent_tasks_run_side_by_side(
+def test_independent_tasks_run_in_parallel(
     project: Project, compiled: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "meeting"
@@ -205,7 +203,7 @@ def test_independent_tasks_run_side_by_side(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_canceling_stops_everything_and_says_so(
+def test_interrupt_stops_all_tasks(
     project: Project, compiled: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     mark = tmp_path / "mark"

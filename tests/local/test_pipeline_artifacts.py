@@ -1,4 +1,4 @@
-"""Runs, tasks and artifacts brought back, compared and made again: files, and folders of them."""
+"""Restore, diff and reproduce runs, tasks and artifacts: files and directories."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ MODEL = {"train/model/kind": "linear", "train/model/weights/0": "first\na\n"}
     ("what", "expected"),
     [("r1", A | MODEL), ("r1/make", A), ("r1/train", MODEL), ("r1/train:model", MODEL)],
 )
-def test_all_that_was_made_is_brought_back(
+def test_restore_all_artifacts(
     ran: Project, tmp_path: Path, what: str, expected: dict[str, str]
 ) -> None:
     made = ran / "pipeline-runs" / "r1"
@@ -93,12 +93,12 @@ def test_all_that_was_made_is_brought_back(
     assert states(run(ran, "two.py")).keys() == {"make", "train"}
 
 
-def test_one_file_goes_where_it_is_wanted(ran: Project, tmp_path: Path) -> None:
+def test_restore_one_artifact_to_a_path(ran: Project, tmp_path: Path) -> None:
     ran.command("restore", "r1/make:data", "--to", tmp_path / "one", check=True)
     assert (tmp_path / "one").read_text() == A["make/data"]
 
 
-def test_what_would_be_lost_is_not_overwritten(ran: Project) -> None:
+def test_restore_does_not_overwrite_changed_files(ran: Project) -> None:
     changed = ran / "pipeline-runs" / "r1" / "train" / "model" / "kind"
     changed.write_text("something of mine")
     assert ran.command("restore", "r1").returncode == 4
@@ -114,7 +114,7 @@ def compared(project: Project, a: str, b: str, *, status: int) -> dict[str, Any]
     return found
 
 
-def test_artifacts_are_compared(ran: Project) -> None:
+def test_diff_of_artifacts(ran: Project) -> None:
     found = compared(ran, "r1/make:data", "r2/make:data", status=3)
     assert (found["verdict"], len(found["files"])) == ("different", 1)
     assert found["files"][0]["path"] == "data"
@@ -130,7 +130,7 @@ def test_artifacts_are_compared(ran: Project) -> None:
     assert "    +b\n" in said
 
 
-def test_an_artifact_is_made_again_by_its_task(ran: Project) -> None:
+def test_reproduce_an_artifact(ran: Project) -> None:
     found = answer(ran, "repeat", "r1/make:data")
     assert (found["of"], found["verdict"]) == (
         answer(ran, "pipeline", "show", "r1")["tasks"][0]["execution"],
@@ -139,13 +139,13 @@ def test_an_artifact_is_made_again_by_its_task(ran: Project) -> None:
 
 
 @pytest.mark.parametrize("what", ["r1/nobody", "r1/make:nothing", "r7", "r1/make/data"])
-def test_what_was_never_made(ran: Project, what: str) -> None:
+def test_missing_artifacts(ran: Project, what: str) -> None:
     refused = ran.command("restore", what, "--json")
     assert refused.returncode == 5
     assert json.loads(refused.stdout)["error"]["hint"].startswith("clew pipeline ")
 
 
-def test_an_artifact_at_a_custom_path_is_taken_from_there(project: Project, tmp_path: Path) -> None:
+def test_an_artifact_at_a_custom_path(project: Project, tmp_path: Path) -> None:
     (project / "custom.py").write_text(CUSTOM)
     made = run(project, "custom.py", "-p", f"folder={tmp_path}")
     assert made["outputs"] == {"Output": "ab"}

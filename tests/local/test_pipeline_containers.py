@@ -1,4 +1,4 @@
-"""Container components: as processes of this machine when asked, else in their images."""
+"""Container components: in their images, or with --on-host as processes of this machine."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def alone(project: Project, script: str, kind: str = "str") -> str:
     return "one.py"
 
 
-def test_refused_without_a_runtime_or_the_wish(project: Project) -> None:
+def test_refused_without_a_runtime_or_on_host(project: Project) -> None:
     error = run(project, BOXED, status=2)["error"]
     assert error["code"] == "pipeline-refused"
     assert error["message"].startswith(
@@ -127,7 +127,7 @@ def test_published_components_on_the_host(project: Project) -> None:
     assert (changed["write"]["state"], changed["filter-text"]["state"]) == ("reused", "succeeded")
 
 
-def test_an_undeclared_file_counts_on_the_host(project: Project, tmp_path: Path) -> None:
+def test_on_the_host_undeclared_files_prevent_reuse(project: Project, tmp_path: Path) -> None:
     (tmp_path / "extra").write_text("1")
     file = alone(project, f'f"cat {tmp_path}/extra > {{out}}"')
     assert tasks(run(project, file, "--on-host"))["one"]["outputs"] == {"out": "1"}
@@ -156,7 +156,7 @@ def test_outputs_are_read_by_their_types(
     assert tasks(run(project, file, "--on-host"))["one"]["outputs"] == {"out": value}
 
 
-def test_executor_output_is_stronger_than_files(project: Project) -> None:
+def test_executor_output_wins_over_files(project: Project) -> None:
     script = (
         '"echo 7 > $1; echo \'{\\"parameterValues\\": {\\"out\\": 8}}\' > $2", "sh", out, '
         '"{{$.outputs.output_file}}"'
@@ -179,7 +179,7 @@ def test_failures(project: Project, script: str, why: str) -> None:
     assert document["tasks"][0]["error"] == why
 
 
-def test_words_that_are_too_long(project: Project) -> None:
+def test_arguments_that_are_too_long(project: Project) -> None:
     document = run(project, alone(project, '"x" * 200_000'), "--on-host", status=1)
     assert "pass a file instead" in document["tasks"][0]["error"]
 
@@ -190,7 +190,7 @@ def test_lightweight_components_write_outputs_to_files_too(project: Project) -> 
     assert document["tasks"][0]["outputs"] == {"number": 5, "text": " 5\n"}
 
 
-def test_a_program_that_is_not_there(project: Project) -> None:
+def test_a_missing_program(project: Project) -> None:
     file = alone(project, '"true"')
     text = (project / file).read_text().replace('"sh", "-ec"', '"no-such-program"')
     (project / file).write_text(text)
@@ -198,7 +198,7 @@ def test_a_program_that_is_not_there(project: Project) -> None:
     assert "no-such-program" in document["tasks"][0]["error"]
 
 
-def test_canceling_stops_a_command(project: Project, tmp_path: Path) -> None:
+def test_cancel_stops_a_command(project: Project, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     script = (
         f"trap '' TERM; echo $$ > {mark}.part; mv {mark}.part {mark}; while :; do sleep 1; done"
@@ -244,7 +244,7 @@ def test_published_components_in_their_image(boxes: Project, daemon: Daemon) -> 
     assert tasks(run(boxes, BOXED))["join-lines"]["state"] == "succeeded"
 
 
-def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Daemon) -> None:
+def test_a_changed_image_is_not_reused(boxes: Project, daemon: Daemon) -> None:
     file = alone(boxes, 'f"cat /mark > {out}; echo {n} > {data.path}; [ ! -e /etc/os-release ]"')
     assert tasks(run(boxes, file))["one"]["outputs"] == {"out": "first"}
     shown = json.loads(boxes.command("show", "r1/one", "--json").stdout)
@@ -262,7 +262,7 @@ def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Daemo
 
 
 @PODMAN
-def test_a_folder_made_in_an_image(boxes: Project) -> None:
+def test_a_directory_created_in_an_image(boxes: Project) -> None:
     file = alone(
         boxes, 'f"mkdir -p {data.path}/in; echo -n x > {data.path}/in/it; echo -n > {out}"'
     )
@@ -300,7 +300,7 @@ def test_volumes_and_settings_in_an_image(boxes: Project) -> None:
     assert boxes.command("cat", "r2/one:data").stdout == b"another"
 
 
-def test_canceling_ends_the_container(boxes: Project, daemon: Daemon) -> None:
+def test_cancel_removes_the_container(boxes: Project, daemon: Daemon) -> None:
     file = alone(boxes, 'f"trap exit TERM; echo x > {data.path}; while :; do sleep 0.1; done"')
     _canceled(boxes, file, begun=lambda: any((boxes / ".clew").glob("cache/containers/*/data")))
     assert daemon("ps", "--all", "--quiet") == ""

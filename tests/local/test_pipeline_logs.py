@@ -1,4 +1,4 @@
-"""What tasks print, asked for while they run: by another process than the engine's."""
+"""The logs of running tasks, read from another process."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def all_said(opened: clew.Project, task: str) -> bytes:
     raise AssertionError(heard[-100:])
 
 
-def test_a_task_that_runs_is_heard(project: Project, opened: clew.Project, folder: Path) -> None:
+def test_the_log_of_a_running_task(project: Project, opened: clew.Project, folder: Path) -> None:
     project.environment["TALK_TOKEN"] = "very-secret-indeed"
     with running(project, folder, "-p", "kind=python") as process:
         wait_until("what the task prints", lambda: b"attempt 1" in so_far(opened, TALK))
@@ -108,9 +108,7 @@ def test_a_task_that_runs_is_heard(project: Project, opened: clew.Project, folde
     assert all_said(opened, TALK) == stored
 
 
-def test_of_several_tries_the_last_is_heard(
-    project: Project, opened: clew.Project, folder: Path
-) -> None:
+def test_the_log_of_the_last_attempt(project: Project, opened: clew.Project, folder: Path) -> None:
     with running(project, folder, "-p", "kind=python", "-p", "tries=2") as process:
         wait_until("what the task prints", lambda: b"attempt 1" in so_far(opened, TALK))
         first = opened.pipelines.read_log(TALK).attempt
@@ -127,7 +125,7 @@ def test_of_several_tries_the_last_is_heard(
     assert len(opened.pipelines.task(TALK)["attempts"]) == 2
 
 
-def test_a_command_is_heard(project: Project, opened: clew.Project, folder: Path) -> None:
+def test_the_log_of_a_command(project: Project, opened: clew.Project, folder: Path) -> None:
     with running(project, folder, "-p", "kind=shell") as process:
         wait_until("what the task prints", lambda: so_far(opened, SHELL) == b"started\n")
         with following(project, SHELL) as follower:
@@ -138,7 +136,9 @@ def test_a_command_is_heard(project: Project, opened: clew.Project, folder: Path
     assert all_said(opened, SHELL) == b"started\ndone\n"
 
 
-def test_nothing_is_missed_at_the_end(project: Project, opened: clew.Project, folder: Path) -> None:
+def test_the_log_is_complete_at_the_end(
+    project: Project, opened: clew.Project, folder: Path
+) -> None:
     """Whoever asks all the time hears each task whole, also in the moments around its end."""
     names = [f"r1/condition-3/for-loop-5/{number}/brief" for number in range(6)]
     with running(project, folder, "-p", "kind=brief", "--jobs", "1") as process:
@@ -150,9 +150,7 @@ def test_nothing_is_missed_at_the_end(project: Project, opened: clew.Project, fo
         assert b"".join(opened.pipelines.logs(name)) == opened.pipelines.read_log(name).data
 
 
-def test_a_killed_run_has_said_what_it_said(
-    project: Project, opened: clew.Project, folder: Path
-) -> None:
+def test_the_log_of_a_killed_run(project: Project, opened: clew.Project, folder: Path) -> None:
     with running(project, folder, "-p", "kind=python") as process:
         wait_until("what the task prints", lambda: b"attempt 1" in so_far(opened, TALK))
         process.kill()

@@ -1,4 +1,4 @@
-"""What is over is not kept: a run of a thousand tasks takes little more than one of ten."""
+"""Finished tasks are freed: a run of a thousand tasks needs little more memory than one of ten."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ def there() -> int:
     )
 
 
-def test_nothing_of_a_task_that_is_told_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recorded_tasks_are_freed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not until somebody looks for what only knows of each other, either."""
     monkeypatch.chdir(tmp_path)
     counts: list[int] = []

@@ -1,4 +1,4 @@
-"""Components with packages of their own: one virtual environment for each set of them."""
+"""Components with packages: one virtual environment for each set of packages."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_failing_install_is_the_failure_of_its_task(project: Project, index: I
     assert "No matching distribution found for clewtest==9" in document["tasks"][0]["error"]
 
 
-def test_two_builders_at_once_and_a_killed_one(project: Project, index: Index) -> None:
+def test_concurrent_and_killed_builds_of_an_environment(project: Project, index: Index) -> None:
     (project / "packages.py").write_text(PIPELINE.format(index=index.address))
     words = [*CLEW, "pipeline", "run", "packages.py"]
     more: dict[str, Any] = {"cwd": project.folder, "env": project.environment, "text": True}
@@ -132,7 +132,7 @@ def test_two_builders_at_once_and_a_killed_one(project: Project, index: Index) -
     assert sum(text.count("installing clewtest in") for text in said) == 1
 
 
-def test_canceling_stops_an_install(project: Project, index: Index, tmp_path: Path) -> None:
+def test_cancel_stops_an_install(project: Project, index: Index, tmp_path: Path) -> None:
     (project / "packages.py").write_text(PIPELINE.format(index=index.address))
     words = ["env", "--default-signal=INT", *CLEW, "pipeline", "run", "packages.py"]
     index.opened.clear()

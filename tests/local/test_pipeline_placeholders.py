@@ -1,4 +1,4 @@
-"""What a pipeline can say of its own run, in every place where it may; and what has no Pod."""
+"""Placeholders of the run in every place that allows them, and settings that need a Pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pipelines ask of the machine, and of Kubernetes, when they are run here."""
+"""Resources and Kubernetes settings of pipelines that run on this machine."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_tasks_wait_until_they_fit(project: Project, platforms: Path, tmp_path: 
     assert "64 accelerators of" in said
 
 
-def test_what_is_asked_for_may_be_wrong_only_when_it_is_known(
+def test_an_invalid_request_from_an_input_fails_the_task(
     project: Project, platforms: Path, tmp_path: Path
 ) -> None:
     given = ("-p", f"folder={tmp_path}", "-p", "cpu=many")
@@ -149,7 +149,7 @@ def everything(project: Project) -> Iterator[tuple[str, bytes]]:
     ("name", "secrets"),
     [("keeping-secrets", (PASSWORD, TOKEN)), ("mounting-secrets", (PASSWORD, TOKEN, KEY))],
 )
-def test_secrets_are_there_and_nowhere_told(
+def test_secrets_are_available_and_never_recorded(
     project: Project, placed: Path, name: str, secrets: tuple[str, ...]
 ) -> None:
     mapped(project, placed)
@@ -183,7 +183,7 @@ def test_a_changed_secret_or_setting_makes_a_task_run_again(
     assert again() == ("succeeded", "7 slow")
 
 
-def test_what_only_a_cluster_can_act_on_is_kept(project: Project, platforms: Path) -> None:
+def test_cluster_settings_are_recorded(project: Project, platforms: Path) -> None:
     mapped(project, platforms)
     document, said = run(project, platforms / "keeping-secrets.yaml")
     kept = document["tasks"][0]["platform"]
@@ -195,7 +195,7 @@ def test_what_only_a_cluster_can_act_on_is_kept(project: Project, platforms: Pat
     assert "tasks run as your user, not as the users that they name" in said
 
 
-def test_names_that_tasks_give(project: Project, platforms: Path) -> None:
+def test_names_from_outputs_of_tasks(project: Project, platforms: Path) -> None:
     mapping = mapped(project, platforms, beside=False) / "pipeline-platform.toml"
     platform = ("--platform", mapping)
     document, _ = run(project, platforms / "naming.yaml", "-p", "which=settings", *platform)
@@ -210,7 +210,7 @@ def test_names_that_tasks_give(project: Project, platforms: Path) -> None:
     assert "there is no ConfigMap others here" in document["error"]
 
 
-def test_a_volume_is_made_shared_and_deleted(project: Project, placed: Path) -> None:
+def test_a_volume_is_created_shared_and_deleted(project: Project, placed: Path) -> None:
     document, _ = run(project, placed / "sharing-volumes.yaml")
     found = outputs(document)
     assert found["write-down"] == "then first"
@@ -235,7 +235,7 @@ def test_tasks_have_volumes_of_their_own(project: Project, placed: Path) -> None
     assert settings.read_text() == "fast"
 
 
-def test_a_path_that_leads_to_the_volume_already_is_left(project: Project, placed: Path) -> None:
+def test_an_existing_link_to_the_volume_is_kept(project: Project, placed: Path) -> None:
     folder = mapped(project, placed)
     (folder / "data" / "below").mkdir(exist_ok=True)
     link = placed / "mounts" / "own"
@@ -284,7 +284,7 @@ def test_a_path_that_leads_to_the_volume_already_is_left(project: Project, place
         ),
     ],
 )
-def test_what_is_not_here_is_refused_before_anything_runs(
+def test_missing_resources_are_refused_before_anything_runs(
     project: Project, platforms: Path, name: str, mapping: str, message: str, hint: str
 ) -> None:
     folder = mapped(project, platforms)
@@ -296,7 +296,7 @@ def test_what_is_not_here_is_refused_before_anything_runs(
     assert project.command("pipeline", "list", "--json").stdout.strip() == b"[]"
 
 
-def test_a_task_that_takes_too_long_is_ended(project: Project, platforms: Path) -> None:
+def test_the_time_limit_of_a_task(project: Project, platforms: Path) -> None:
     document, _ = run(project, platforms / "late.yaml", status=1)
     found = {task["name"]: task for task in document["tasks"]}
     assert found["take-long"]["error"] == "it took longer than its 1 seconds"
@@ -318,13 +318,13 @@ def test_tasks_share_a_workspace(project: Project, platforms: Path, tmp_path: Pa
     assert "s3://bucket/data is not on this machine" in document["error"]
 
 
-def test_a_run_that_takes_too_long_is_ended(project: Project, platforms: Path) -> None:
+def test_the_time_limit_of_a_run(project: Project, platforms: Path) -> None:
     document, _ = run(project, platforms / "too-late.yaml", status=1)
     assert (document["state"], document["error"]) == ("failed", "it took longer than its 2 seconds")
     assert [task["state"] for task in document["tasks"]] == ["canceled"]
 
 
-def test_a_pipeline_in_a_pipeline_is_tried_again_later(
+def test_an_inner_pipeline_is_retried_after_its_backoff(
     project: Project, platforms: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "tries"
@@ -334,7 +334,7 @@ def test_a_pipeline_in_a_pipeline_is_tried_again_later(
     assert len(list(folder.iterdir())) == 3
 
 
-def test_what_goes_on_finds_the_same_mapping(
+def test_a_resumed_run_uses_the_same_mapping(
     project: Project, platforms: Path, tmp_path: Path
 ) -> None:
     mapped(project, platforms)
@@ -344,7 +344,7 @@ def test_what_goes_on_finds_the_same_mapping(
     assert json.loads(ran.stdout)["outputs"] == {"Output": f"fast{len(PASSWORD)}"}
 
 
-def test_secrets_of_a_killed_run_go_with_the_next(
+def test_secrets_of_a_killed_run_are_removed_by_the_next(
     project: Project, platforms: Path, tmp_path: Path
 ) -> None:
     mapped(project, platforms)
@@ -367,9 +367,7 @@ def test_secrets_of_a_killed_run_go_with_the_next(
     assert not left.exists()
 
 
-def test_names_that_come_from_outside_a_loop_or_not_at_all(
-    project: Project, platforms: Path
-) -> None:
+def test_names_from_outside_a_loop_and_missing_names(project: Project, platforms: Path) -> None:
     mapped(project, platforms)
     document, _ = run(project, platforms / "optional-names.yaml")
     found = outputs(document)

@@ -1,4 +1,4 @@
-"""How a run shows itself: on a terminal, what runs stands below what is over; else plain lines."""
+"""The progress of a run: running tasks below finished ones on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -72,9 +72,7 @@ class Screen:
 
 
 @pytest.mark.parametrize("columns", [100, 0])
-def test_on_a_terminal_what_runs_is_shown_as_long_as_it_runs(
-    project: Project, tmp_path: Path, columns: int
-) -> None:
+def test_a_terminal_shows_running_tasks(project: Project, tmp_path: Path, columns: int) -> None:
     """A terminal that does not know how wide it is has 0 columns."""
     place = tmp_path / "talk"
     place.mkdir()
@@ -91,9 +89,7 @@ def test_on_a_terminal_what_runs_is_shown_as_long_as_it_runs(
     assert lines[-1].startswith("clew: r1 succeeded in ")
 
 
-def test_on_a_terminal_a_reused_task_names_where_it_came_from(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_terminal_shows_the_source_of_a_reused_task(project: Project, tmp_path: Path) -> None:
     words = (HERE / "talking.py", "-p", f"folder={tmp_path}", "-p", "kind=brief", "--on-host")
     assert project.command("pipeline", "run", *words).returncode == 0
     with Screen(*words, project=project, columns=100) as screen:
@@ -103,7 +99,7 @@ def test_on_a_terminal_a_reused_task_names_where_it_came_from(
     assert all(re.search(r": r1/.*/brief: all \d+ facts hold", line) for line in reused)
 
 
-def test_elsewhere_there_are_plain_lines(project: Project, tmp_path: Path) -> None:
+def test_plain_lines_without_a_terminal(project: Project, tmp_path: Path) -> None:
     words = (HERE / "talking.py", "-p", f"folder={tmp_path}", "-p", "kind=brief", "--on-host")
     said = project.command("pipeline", "run", *words).stderr.decode()
     assert "\x1b" not in said

@@ -1,4 +1,4 @@
-"""Tasks are reused only while all that they relied on holds; whatever changed is named."""
+"""A task is reused if nothing it depended on changed; otherwise the change is named."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ran(project: Project, reused: Path, *words: str) -> dict[str, Any]:
     return found
 
 
-def test_a_reuse_names_where_it_came_from(ready: Project, reused: Path) -> None:
+def test_a_reused_task_names_its_source(ready: Project, reused: Path) -> None:
     document = run(ready, reused)
     found = tasks(document)
     first = tasks(answer(ready, "pipeline", "show", "r1"))
@@ -66,18 +66,18 @@ def test_a_file_that_shadows_an_import(ready: Project, reused: Path) -> None:
     assert b" shadow " in ready.command("cat", "r3/collect:data").stdout
 
 
-def test_a_file_that_shadows_what_python_brings(ready: Project, reused: Path) -> None:
+def test_a_file_that_shadows_the_standard_library(ready: Project, reused: Path) -> None:
     (ready / "glob.py").write_text("def glob(_):\n    return ['mine']\n")
     assert "glob" in ran(ready, reused)["why"]
     assert b" mine " in ready.command("cat", "r3/collect:data").stdout
 
 
-def test_a_file_that_nobody_asked_for(ready: Project, reused: Path) -> None:
+def test_an_unused_file(ready: Project, reused: Path) -> None:
     (ready / "notes.txt").write_text("to be read by people")
     assert set(states(run(ready, reused)).values()) == {"reused"}
 
 
-def test_a_folder_that_was_searched(ready: Project, reused: Path) -> None:
+def test_a_listed_directory(ready: Project, reused: Path) -> None:
     (ready / "folder" / "two").touch()
     assert "the names in folder changed" in ran(ready, reused)["why"]
 
@@ -105,7 +105,7 @@ def test_a_secret_variable(ready: Project, reused: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["deleted", "changed"])
-def test_an_artifact_that_is_not_there_any_more(ready: Project, reused: Path, how: str) -> None:
+def test_a_deleted_artifact(ready: Project, reused: Path, how: str) -> None:
     made = Path(
         tasks(answer(ready, "pipeline", "show", "r1"))["collect"]["artifacts"]["data"][0]["uri"]
     )
@@ -118,7 +118,7 @@ def test_an_artifact_that_is_not_there_any_more(ready: Project, reused: Path, ho
     assert "which it made" in ran(ready, reused)["why"]
 
 
-def test_the_same_bytes_made_again_are_the_same(ready: Project, reused: Path) -> None:
+def test_identical_outputs_keep_later_tasks_reused(ready: Project, reused: Path) -> None:
     """Who only reads what was made again is not run, unless the bytes are others."""
     (ready / "helping.py").write_text("WORD = 'help'  # as before\n")
     document = run(ready, reused)
@@ -130,7 +130,7 @@ def test_a_parameter_is_named(ready: Project, reused: Path) -> None:
     assert why == "its parameter count changed from 1 to 2 since r1/collect"
 
 
-def test_nothing_is_reused_if_so_asked(ready: Project, reused: Path) -> None:
+def test_no_cache(ready: Project, reused: Path) -> None:
     assert set(states(run(ready, reused, "--no-cache")).values()) == {"succeeded"}
 
 
@@ -164,7 +164,7 @@ def walking(path: str) -> int:
 """
 
 
-def test_folders_on_the_way_and_folders_of_its_own(project: Project, tmp_path: Path) -> None:
+def test_parent_directories_and_created_directories(project: Project, tmp_path: Path) -> None:
     """Who resolves a path does not go by the times of the folders above, nor does what it made and
     removed itself matter."""
     (project / "walking.py").write_text(WALKING)

@@ -52,7 +52,7 @@ def test_a_process_forked_ahead_begins_with_its_task(project: Project, troubles:
         assert shown["tree"][0]["started"] < shown["ended"] <= task["ended"]
 
 
-def test_output_without_end(project: Project, troubles: Path) -> None:
+def test_unlimited_output(project: Project, troubles: Path) -> None:
     document = trouble(project, troubles, "endless", status=0)
     assert document["outputs"] == {"Output": 1}
     found = tasks(document)["trouble"]
@@ -62,7 +62,7 @@ def test_output_without_end(project: Project, troubles: Path) -> None:
     assert project.command("pipeline", "logs", "r1/trouble").returncode != 0  # its digest alone
 
 
-def test_what_a_task_leaves_running_ends_with_it(
+def test_background_processes_end_with_their_task(
     project: Project, troubles: Path, tmp_path: Path
 ) -> None:
     mark = tmp_path / "mark"
@@ -78,7 +78,7 @@ def test_a_parameter_of_fifty_megabytes(project: Project, troubles: Path) -> Non
     assert document["outputs"] == {"Output": count}
 
 
-def test_two_runs_at_once(project: Project, troubles: Path) -> None:
+def test_two_concurrent_runs(project: Project, troubles: Path) -> None:
     words = [*CLEW, "pipeline", "run", troubles, "--json", "-p"]
     both = [
         subprocess.Popen(
@@ -96,9 +96,7 @@ def test_two_runs_at_once(project: Project, troubles: Path) -> None:
     assert project.command("fsck").returncode == 0
 
 
-def test_a_run_from_a_folder_that_cannot_be_written(
-    project: Project, troubles: Path, tmp_path: Path
-) -> None:
+def test_a_read_only_working_directory(project: Project, troubles: Path, tmp_path: Path) -> None:
     """What cannot be begun says so, and nothing is left half-made."""
     (project / "pipeline-runs").write_text("in the way")
     refused = project.command("pipeline", "run", troubles, "-p", "kind=none", "--json")

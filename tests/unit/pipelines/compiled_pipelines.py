@@ -1,4 +1,4 @@
-"""Small compiled pipelines, written as the documents that the SDK would compile them to."""
+"""Builds small compiled pipelines, as the SDK would write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine decides without IO: what happened goes in, what is to be done comes out."""
+"""The decisions of the engine: events in, instructions out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ GRAPHS = st.integers(1, 8).flatmap(
 
 
 @given(GRAPHS)
-def test_any_graph_of_tasks(drawn: tuple[list[int], set[int], set[int], int]) -> None:
+def test_every_graph_runs_in_dependency_order(
+    drawn: tuple[list[int], set[int], set[int], int],
+) -> None:
     masks, broken, always, seed = drawn
     before = [{b for b in range(a) if mask >> b & 1} for a, mask in enumerate(masks)]
     tasks = {}
@@ -75,7 +77,7 @@ def branch(name: str) -> dict[str, Any]:
     }
 
 
-def test_one_of_the_branches() -> None:
+def test_only_the_chosen_branch_runs() -> None:
     def arm(component: str, condition: str) -> dict[str, Any]:
         coin = {"coin": {"componentInputParameter": "coin"}}
         return task(component, parameters=coin, triggerPolicy={"condition": condition})
@@ -124,7 +126,7 @@ def test_retries_wait_longer_each_time() -> None:
     assert EngineDriver(what, work).states == {"a": "succeeded", "b": "succeeded"}
 
 
-def test_an_exit_task_is_told_how_it_went() -> None:
+def test_an_exit_task_gets_the_final_status() -> None:
     body = {"dag": {"tasks": {"work": task("comp")}}}
     status = {"taskFinalStatus": {"producerTask": "handler"}}
     what = pipeline(
@@ -168,7 +170,7 @@ def test_an_optional_input_without_a_value_is_left_out() -> None:
     assert seen == [{}]
 
 
-def test_a_missing_input_fails_the_task_and_says_so() -> None:
+def test_a_missing_input_fails_the_task_with_a_reason() -> None:
     what = pipeline({"a": task("comp")}, {"comp": leaf({"x": "NUMBER_INTEGER"})})
     driver = EngineDriver(what)
     assert (driver.ran, driver.states) == ([], {"a": "failed"})
@@ -203,7 +205,7 @@ def test_members_and_placeholders() -> None:
     assert seen[1] == {"n": 3, "text": "job: 3"}
 
 
-def test_a_condition_knows_the_run_and_a_literal_its_values() -> None:
+def test_conditions_use_facts_of_the_run_and_literals_are_checked() -> None:
     about = {"condition": "inputs.parameter_values['x'] == '{{$.pipeline_job_name}}'"}
     literal = leaf({"x": "STRING", "conf": "TASK_CONFIG"})
     literal["inputDefinitions"]["parameters"]["x"]["literals"] = ["job", "other"]
@@ -225,13 +227,13 @@ def test_a_condition_knows_the_run_and_a_literal_its_values() -> None:
     assert seen == {"here": {"x": "job", "conf": {}}}
 
 
-def test_canceling_ends_what_is_under_way() -> None:
+def test_cancel_ends_running_tasks() -> None:
     engine = Engine(pipeline({"a": task("comp"), "b": task("comp", ["a"])}, INT), Values())
     engine.begin()
     assert [(over.node.path, over.node.state) for over in engine.cancel()] == [("a", "canceled")]
 
 
-def test_a_task_knows_whom_its_parameters_come_from() -> None:
+def test_producers_of_the_parameters_of_a_task() -> None:
     """Through a pipeline within, a loop over what a task gave, and what all iterations gave."""
     inner = {
         "inputDefinitions": {"parameters": {"n": {"parameterType": "NUMBER_INTEGER"}}},

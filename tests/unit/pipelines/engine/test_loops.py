@@ -1,4 +1,4 @@
-"""Loops: every item in its place, however many there are, and few of them at once."""
+"""Loops: the order of outputs, and bounded work and memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clew.pipelines.spec.values import Values
 
 
 @given(st.lists(st.integers(-5, 5), max_size=6), st.integers(0, 3), st.integers())
-def test_a_loop_collects_in_order_whatever_ends_first(
+def test_a_loop_collects_outputs_in_the_order_of_its_items(
     items: list[int], limit: int, seed: int
 ) -> None:
     loop = {
@@ -70,7 +70,7 @@ def test_a_loop_collects_in_order_whatever_ends_first(
     assert {f"loop/{n}/one" for n in range(len(items))} == set(driver.ran) - {"sum"}
 
 
-def test_a_long_loop_of_nothing_but_skipped_tasks_ends() -> None:
+def test_a_long_loop_of_skipped_tasks_ends() -> None:
     never = {"condition": "inputs.parameter_values['item'] == 'x'"}
     loop = {
         "dag": {
@@ -119,7 +119,7 @@ def long_loop(inner: dict[str, Any], components: dict[str, Any]) -> Pipeline:
 ITEM = {"x": {"componentInputParameter": "item"}}
 
 
-def test_a_loop_begins_no_more_than_can_soon_be_run_and_keeps_nothing_of_what_is_over() -> None:
+def test_a_loop_keeps_few_iterations_in_memory() -> None:
     what = long_loop({"one": task("comp", parameters=ITEM)}, INT)
     before = sum(isinstance(one, Node) for one in gc.get_objects())
     engine = Engine(what, Values({"xs": list(range(100))}), ready_limit=5)
@@ -171,7 +171,7 @@ def test_the_work_of_the_engine_is_proportional_to_the_number_of_tasks(shape: st
     assert many < 4.4 * few
 
 
-def test_iterations_that_wait_to_be_tried_again_keep_no_others_from_beginning() -> None:
+def test_iterations_that_wait_for_a_retry_do_not_block_others() -> None:
     retry = {"maxRetryCount": 1, "backoffDuration": "3600s"}
     what = long_loop({"one": task("comp", parameters=ITEM, retryPolicy=retry)}, INT)
     engine = Engine(what, Values({"xs": list(range(20))}), ready_limit=2)
@@ -185,7 +185,7 @@ def test_iterations_that_wait_to_be_tried_again_keep_no_others_from_beginning() 
     assert tried >= {f"loop/{n}/one" for n in range(20)}
 
 
-def test_the_inner_of_two_loops_goes_on_first() -> None:
+def test_the_inner_of_two_loops_advances_first() -> None:
     """So what was begun comes to its end, and little is begun at once."""
     deep = {
         "inputDefinitions": {"parameters": {"item": {"parameterType": "NUMBER_INTEGER"}}},

@@ -39,7 +39,7 @@ def test_quantities(text: Any, number: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "many", "2GiB", "1e", "0x10", "1 2", "m"])
-def test_what_is_no_quantity(text: str) -> None:
+def test_invalid_quantities(text: str) -> None:
     with pytest.raises(InvalidQuantity):
         parse_quantity(text)
 
@@ -65,7 +65,7 @@ def test_what_is_no_quantity(text: str) -> None:
         ),
     ],
 )
-def test_what_a_container_asks_for(written: dict[str, Any], found: Resources) -> None:
+def test_parse_resources(written: dict[str, Any], found: Resources) -> None:
     assert parse_resources(Part(written, "container.resources")) == found
 
 
@@ -83,7 +83,7 @@ def test_what_is_refused(written: dict[str, Any], place: str) -> None:
         parse_resources(Part(written, "container.resources"))
 
 
-def test_needs() -> None:
+def test_resolve_request() -> None:
     values = {"p": "250m", "negative": "-3"}
     asked = Resources("p", "2Gi", 1)
     assert resolve_request(asked, lambda value: values.get(value, value)) == ResourceRequest(
@@ -95,7 +95,7 @@ def test_needs() -> None:
     ) == ResourceRequest(MIN_CORES)
 
 
-def test_what_a_machine_lacks() -> None:
+def test_describe_shortage() -> None:
     machine = Capacity(2, 8 * GIB, 1)
     assert describe_shortage(ResourceRequest(2, 8 * GIB, 1), machine) is None
     assert describe_shortage(ResourceRequest(4), machine) == "4 cores of 2"
@@ -104,7 +104,7 @@ def test_what_a_machine_lacks() -> None:
     )
 
 
-def test_what_fits() -> None:
+def test_fits() -> None:
     machine = Capacity(2, 8 * GIB, 1)
     assert fits(ResourceRequest(1), [ResourceRequest(1)], machine)
     assert not fits(ResourceRequest(1), [ResourceRequest(1), ResourceRequest(0.5)], machine)
@@ -118,7 +118,7 @@ def test_what_fits() -> None:
     assert not fits(ResourceRequest(0.1), [ResourceRequest(0.1)], Capacity(8, 8 * GIB, max_tasks=1))
 
 
-def test_one_path_leads_to_one_place_at_a_time() -> None:
+def test_one_mount_path_has_one_target_at_a_time() -> None:
     here, there = (
         ResourceRequest(0.1, mount_points=frozenset({("/data", to)})) for to in ("/here", "/there")
     )
@@ -126,7 +126,7 @@ def test_one_path_leads_to_one_place_at_a_time() -> None:
     assert not fits(here, [there], Capacity(2, GIB))
 
 
-def test_a_small_one_overtakes_but_not_for_ever() -> None:
+def test_small_requests_overtake_only_so_often() -> None:
     waiting: ResourceQueue[str] = ResourceQueue(Capacity(2, GIB))
     busy = [ResourceRequest(1)]
     waiting.add("big", ResourceRequest(2))
@@ -151,7 +151,7 @@ NEEDS = st.builds(
 
 
 @given(st.lists(NEEDS, max_size=60), st.randoms(use_true_random=False))
-def test_all_run_and_none_is_crowded(needs: list[ResourceRequest], random: Any) -> None:
+def test_all_tasks_run_within_the_capacity(needs: list[ResourceRequest], random: Any) -> None:
     """However tasks end, all of them run, never more at once than fit."""
     machine = Capacity(2, 2 * GIB, 1)
     waiting: ResourceQueue[int] = ResourceQueue(machine)
@@ -188,7 +188,9 @@ def test_all_run_and_none_is_crowded(needs: list[ResourceRequest], random: Any) 
         ),
     ],
 )
-def test_what_a_machine_has(tmp_path: Path, files: dict[str, str], memory: float) -> None:
+def test_capacity_of_a_machine_with_cgroup_limits(
+    tmp_path: Path, files: dict[str, str], memory: float
+) -> None:
     for name, words in {"proc/meminfo": f"MemTotal: {8 * 2**20} kB\n", **files}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(words)
@@ -197,5 +199,5 @@ def test_what_a_machine_has(tmp_path: Path, files: dict[str, str], memory: float
     assert measure_capacity(1000, tmp_path).cores == 1000
 
 
-def test_this_machine() -> None:
+def test_capacity_of_this_machine() -> None:
     assert measure_capacity(None).memory > 0

@@ -1,4 +1,4 @@
-"""A pipeline within a pipeline is tried again as a whole, and later each time."""
+"""An inner pipeline is retried as a whole, with a growing delay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def begun() -> Engine:
     return engine
 
 
-def test_it_waits_and_begins_anew() -> None:
+def test_a_failed_group_is_retried_after_its_backoff() -> None:
     engine = begun()
     assert runs(engine.task_ended("all/a", WORKED)) == [("all/b", 0.0)]
     assert runs(engine.task_ended("all/b", FAILED)) == [("all", 3.0)]
@@ -42,7 +42,7 @@ def test_it_waits_and_begins_anew() -> None:
     assert engine.failed is None
 
 
-def test_it_fails_at_last() -> None:
+def test_a_group_fails_after_its_last_retry() -> None:
     engine = begun()
     for wait in (3.0, 6.0):
         assert runs(engine.task_ended("all/a", FAILED)) == [("all", wait)]
@@ -53,7 +53,7 @@ def test_it_fails_at_last() -> None:
     assert engine.failed.error == "all/a failed: broken"
 
 
-def test_one_that_waits_is_no_task_that_could_be_canceled() -> None:
+def test_a_group_that_waits_is_not_canceled_as_a_task() -> None:
     engine = begun()
     engine.task_ended("all/a", FAILED)
     assert engine.cancel() == []

@@ -47,7 +47,7 @@ def test_a_value_is_never_read_as_part_of_the_condition(x: str, word: str) -> No
     assert holds(f"{X} == '{word}'", x=x) is (x == word)
 
 
-def test_a_value_that_would_be_code_is_a_value() -> None:
+def test_a_value_that_looks_like_code_is_a_value() -> None:
     assert holds(f"{X} == 'secret'", x="zzz' or '1'=='1") is False
 
 
@@ -65,7 +65,7 @@ def test_a_value_that_would_be_code_is_a_value() -> None:
         f"{X} == 'a' {X}",
     ],
 )
-def test_what_is_no_condition_is_refused(text: str) -> None:
+def test_invalid_conditions(text: str) -> None:
     with pytest.raises(InvalidCondition):
         parse_condition(text)
 
@@ -74,6 +74,6 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
     ("text", "inputs"),
     [(f"{X} == 'a'", {}), (f"int({X}) == 1", {"x": "one"}), (f"{X} > 1", {"x": "2"})],
 )
-def test_what_cannot_be_compared_is_no_false(text: str, inputs: dict[str, Any]) -> None:
+def test_values_that_cannot_be_compared(text: str, inputs: dict[str, Any]) -> None:
     with pytest.raises(CannotCompare):
         parse_condition(text).holds(inputs)

@@ -25,7 +25,7 @@ def base() -> dict[str, Any]:
     )
 
 
-def test_what_it_says() -> None:
+def test_parse_pipeline() -> None:
     found = parse_pipeline(text(base())).root.body
     tasks = found.tasks  # type: ignore[union-attr]
     assert tasks["a"].parameters == {"x": Input(Constant(2))}
@@ -136,7 +136,7 @@ FIRST = ("root", "dag", "tasks", "a")
         (_at(*FIRST, "dependentTasks", value=["b"]), ".".join(FIRST), "waits"),
     ],
 )
-def test_refused_with_its_place(
+def test_errors_name_the_location(
     change: Callable[[dict[str, Any]], None], place: str, why: str
 ) -> None:
     written = base()
@@ -148,7 +148,7 @@ def test_refused_with_its_place(
     assert refused.value.hint
 
 
-def test_a_platform_document_that_says_what_is_not_known_is_refused() -> None:
+def test_unknown_platform_settings_are_refused() -> None:
     for executors, place in (
         ({"exec": {"initContainers": []}}, "exec.initContainers: is not supported"),
         ({"other": {}}, "executors.other: no such executor"),
@@ -159,7 +159,7 @@ def test_a_platform_document_that_says_what_is_not_known_is_refused() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "a: [", "- 1", "a: 1", "\0"])
-def test_what_is_no_pipeline(content: str) -> None:
+def test_documents_that_are_not_a_pipeline(content: str) -> None:
     with pytest.raises(InvalidPipeline):
         parse_pipeline(content)
 
@@ -185,7 +185,7 @@ def test_parameters_are_bound_by_their_types() -> None:
             bind_text(found, words)
 
 
-def test_a_literal_is_one_of_those_that_are_named() -> None:
+def test_a_literal_is_one_of_its_values() -> None:
     written = base()
     written["root"]["inputDefinitions"] = {"parameters": {"size": LITERAL}}
     found = parse_pipeline(text(written))

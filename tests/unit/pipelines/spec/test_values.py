@@ -25,7 +25,7 @@ from clew.pipelines.spec.values import WrongType, convert, normalize_numbers, pa
         (None, "NUMBER_INTEGER", None),
     ],
 )
-def test_a_value_of_a_type(value: Any, kind: str, found: Any) -> None:
+def test_convert(value: Any, kind: str, found: Any) -> None:
     answer = convert(value, kind)
     assert answer == found
     assert type(answer) is type(found)
@@ -43,7 +43,7 @@ def test_a_value_of_a_type(value: Any, kind: str, found: Any) -> None:
         ([], "STRUCT"),
     ],
 )
-def test_another_type_is_refused(value: Any, kind: str) -> None:
+def test_values_of_another_type(value: Any, kind: str) -> None:
     with pytest.raises(WrongType):
         convert(value, kind)
 
@@ -58,12 +58,12 @@ def test_another_type_is_refused(value: Any, kind: str) -> None:
         ("[1, 2.0]", "LIST", [1, 2]),
     ],
 )
-def test_what_is_typed_is_read_by_its_type(words: str, kind: str, found: Any) -> None:
+def test_parse_value(words: str, kind: str, found: Any) -> None:
     assert parse_value(words, kind) == found
 
 
 @pytest.mark.parametrize(("words", "kind"), [("x", "NUMBER_INTEGER"), ("1", "BOOLEAN")])
-def test_what_cannot_be_read_is_refused(words: str, kind: str) -> None:
+def test_invalid_texts(words: str, kind: str) -> None:
     with pytest.raises(WrongType):
         parse_value(words, kind)
 
@@ -72,7 +72,7 @@ def test_infinite_numbers_stay_as_they_are() -> None:
     assert normalize_numbers([float("inf"), 2.0]) == [float("inf"), 2]
 
 
-def test_placeholders_are_filled_and_alone_keep_their_type() -> None:
+def test_a_single_placeholder_keeps_its_type() -> None:
     values = {"n": 3, "words": ["a", 1]}
     files = {"m": [{"uri": "/there"}]}
     facts = {"pipeline_job_name": "job"}

@@ -26,16 +26,14 @@ def python3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
-def test_the_callers_python_is_asked_again_when_another_one_is_chosen(
-    tmp_path: Path, python3: Path
-) -> None:
+def test_another_python_is_checked_again(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
     assert find_interpreter(cache) == sys.executable
     (tmp_path / "version").write_text(f"{sys.executable}\n")
     assert find_interpreter(cache) == os.fspath(python3)
 
 
-def test_the_last_answer_is_the_guess(tmp_path: Path, python3: Path) -> None:
+def test_the_guess_is_the_last_result(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
     for expected in (os.fspath(python3), sys.executable):
         with closing(InterpreterSearch(cache)) as search:
@@ -43,7 +41,7 @@ def test_the_last_answer_is_the_guess(tmp_path: Path, python3: Path) -> None:
             assert search.result() == sys.executable
 
 
-def test_an_answer_that_holds_is_not_asked_for_again(tmp_path: Path, python3: Path) -> None:
+def test_a_valid_cached_result_is_used(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
     find_interpreter(cache)
     [kept] = (cache / "kfp-pythons").iterdir()
@@ -53,7 +51,7 @@ def test_an_answer_that_holds_is_not_asked_for_again(tmp_path: Path, python3: Pa
     assert kept.stat().st_mtime_ns == written
 
 
-def test_a_damaged_answer_is_asked_for_again(tmp_path: Path, python3: Path) -> None:
+def test_a_damaged_cache_is_replaced(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
     find_interpreter(cache)
     [kept] = (cache / "kfp-pythons").iterdir()
@@ -61,7 +59,7 @@ def test_a_damaged_answer_is_asked_for_again(tmp_path: Path, python3: Path) -> N
     assert find_interpreter(cache) == sys.executable
 
 
-def test_few_answers_are_kept(
+def test_few_results_are_cached(
     tmp_path: Path, python3: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "cache"

@@ -102,7 +102,7 @@ def test_structures_are_one_word_or_several() -> None:
 
 
 @given(st.text())
-def test_no_value_is_taken_for_a_placeholder_or_a_structure(text: str) -> None:
+def test_values_are_not_parsed_as_placeholders_or_structures(text: str) -> None:
     value = text + '{"Concat": ["{{$.pipeline_root}}"]}' + text
     assert called("{{$.inputs.parameters['n']}}", n=value) == [value]
     if text:
@@ -110,7 +110,7 @@ def test_no_value_is_taken_for_a_placeholder_or_a_structure(text: str) -> None:
         assert called(concat, n=text) == [text]
 
 
-def test_what_has_no_value_is_an_error() -> None:
+def test_missing_values_are_errors() -> None:
     for template in (
         "{{$.inputs.parameters['n']}}",
         "{{$.inputs.artifacts['none'].path}}",
@@ -120,7 +120,7 @@ def test_what_has_no_value_is_an_error() -> None:
             called(template)
 
 
-def test_variables_and_image_know_what_only_the_task_names() -> None:
+def test_variables_and_image_use_undeclared_inputs() -> None:
     made = node({"n": 1}, given={"pipelinechannel--tag": "v2"})
     body = made.component.body
     assert isinstance(body, Command)
@@ -154,7 +154,7 @@ def test_malformed_structures(word: str) -> None:
         ({"image": "argostub/createpvc"}, "image"),
     ],
 )
-def test_refused_with_its_place(container: dict[str, Any], place: str) -> None:
+def test_errors_name_the_location(container: dict[str, Any], place: str) -> None:
     with pytest.raises(InvalidPipeline) as refused:
         parse_executor(Part({"container": {"image": "i", **container}}, "exec"), OUTPUTS, [])
     assert refused.value.message.startswith(f"exec.container.{place}: ")

@@ -1,4 +1,4 @@
-"""Runs that are canceled, killed and gone on with; and what is told of a task's reuse."""
+"""Cancel and resume runs, and the reasons why tasks ran."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _states(project: Project) -> dict[str, str]:
     return states(answer(project, "pipeline", "show", "r1"))
 
 
-def test_a_run_is_canceled_from_elsewhere(gated: tuple[Project, list[str], Path]) -> None:
+def test_cancel_from_another_process(gated: tuple[Project, list[str], Path]) -> None:
     project, words, gate = gated
     with begin(project, words, gate) as process:
         document = answer(project, "pipeline", "cancel", "r1")
@@ -85,7 +85,7 @@ def test_a_run_is_canceled_from_elsewhere(gated: tuple[Project, list[str], Path]
 
 
 @pytest.mark.parametrize("how", ["killed", "canceled"])
-def test_a_run_is_gone_on_with(gated: tuple[Project, list[str], Path], how: str) -> None:
+def test_resume_a_killed_run(gated: tuple[Project, list[str], Path], how: str) -> None:
     """What was done stays done, though it must not be reused by other runs."""
     project, words, gate = gated
     with begin(project, words, gate) as process:
@@ -110,7 +110,7 @@ def test_a_run_is_gone_on_with(gated: tuple[Project, list[str], Path], how: str)
     assert "has succeeded" in json.loads(refused.stdout)["error"]["message"]
 
 
-def test_a_failed_run_is_gone_on_with(project: Project, tmp_path: Path) -> None:
+def test_resume_a_failed_run(project: Project, tmp_path: Path) -> None:
     (project / "needy.py").write_text(
         "from kfp import dsl\n"
         "@dsl.component\ndef read(path: str) -> str:\n    return open(path).read()\n"
@@ -150,7 +150,7 @@ def test_why(gated: tuple[Project, list[str], Path]) -> None:
     assert "launcher.py" in said
 
 
-def test_runs_are_compared_traced_and_repeated(project: Project, tmp_path: Path) -> None:
+def test_diff_trace_and_repeat_of_runs(project: Project, tmp_path: Path) -> None:
     (project / "two.py").write_text(
         "from kfp import dsl\n"
         "from kfp.dsl import Dataset, Input, Output\n"
@@ -182,7 +182,7 @@ def test_runs_are_compared_traced_and_repeated(project: Project, tmp_path: Path)
     assert answer(project, "show", "r1") == answer(project, "pipeline", "show", "r1")
 
 
-def test_a_task_travels_with_the_worker_it_came_from(project: Project, tmp_path: Path) -> None:
+def test_a_pushed_task_includes_its_worker(project: Project, tmp_path: Path) -> None:
     (project / "one.py").write_text(
         "from kfp import dsl\n"
         "@dsl.component\ndef say() -> str:\n    return 'word'\n"
@@ -203,7 +203,7 @@ def test_a_task_travels_with_the_worker_it_came_from(project: Project, tmp_path:
     assert other.command("rm", "e1", "e2", "--yes").returncode == 0
 
 
-def test_a_run_of_very_many_short_tasks_is_canceled(project: Project) -> None:
+def test_cancel_a_run_of_many_short_tasks(project: Project) -> None:
     (project / "many.py").write_text(
         "from typing import List\nfrom kfp import dsl\n"
         "@dsl.component\ndef step(x: int) -> int:\n    return x\n"
