@@ -79,3 +79,12 @@ def test_plots(project: Project, tmp_path: Path) -> None:
         project("metrics", *words, "-o", str(tmp_path / "plot.svg"))
         picture = ElementTree.parse(tmp_path / "plot.svg")
         assert picture.findall("{http://www.w3.org/2000/svg}polyline")
+
+
+def test_numbers_that_json_cannot_express(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write("odd", '{"loss": NaN, "rate": 1e999, "rows": 3, "count": ' + "9" * 4000 + "}")
+    project.shell("cat odd > metrics.json")
+    told = project.json("metrics", "e1")[0]["metrics"]
+    assert told == {"loss": None, "rate": None, "rows": 3}
+    assert "nan" in project("metrics", "--plot", "rows", "e1").stdout + project("metrics").stdout

@@ -8,6 +8,7 @@ of its TensorBoard event files; those of a run are the numbers that its tasks lo
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ _METRICS_FILE = "metrics.json"
 _EVENT_FILE = "events.out.tfevents."
 _LARGEST_FILE = 64 << 20
 """Bytes: larger files are skipped."""
+_LARGEST_INT = 1 << 64
 _MOST_METRICS = 1000
 """Of one execution."""
 _KFP_METRICS = ("system.Metrics", "system.ClassificationMetrics")
@@ -44,8 +46,10 @@ class Measured:
     """Metrics over time, from TensorBoard: step and value."""
 
     def as_json(self) -> dict[str, Any]:
-        names = ("id", "name", "state", "started", "parameters", "metrics")
-        return {name: getattr(self, name) for name in names}
+        """Numbers that JSON cannot express, such as a loss that is not a number, become null."""
+        names = ("id", "name", "state", "started", "parameters")
+        metrics = {name: v if math.isfinite(v) else None for name, v in self.metrics.items()}
+        return {**{name: getattr(self, name) for name in names}, "metrics": metrics}
 
 
 def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list[Measured]:
@@ -113,7 +117,9 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _numbers(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, (int, float)) and not isinstance(value, bool) and name:
+    elif isinstance(value, bool) or not name:
+        return
+    elif isinstance(value, float) or (isinstance(value, int) and abs(value) < _LARGEST_INT):
         yield name, value
 
 
