@@ -341,7 +341,7 @@ def test_damage_is_told_and_repaired(clew: Project, other: Project, remote: Remo
     pack.write_bytes(bytes(pack.stat().st_size))
     code, message, hint = other.error("pull", remote.url, status=3)
     assert code == "damaged"
-    assert f"packs/{pack.name} is not what it says" in message
+    assert f"packs/{pack.name} does not match its digest" in message
     assert hint.startswith(f"delete packs/{pack.name} there, then clew push it there again")
     pack.unlink()
     assert clew.json("push", remote.url)["executions"] == []

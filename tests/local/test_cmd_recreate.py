@@ -130,10 +130,10 @@ def test_damaged_bytes_are_made_again(clew: Project) -> None:
 def spoil(clew: Project, digest: str) -> None:
     """Overwrite the block that holds a content, in its pack."""
     from clew.store import Store
-    from clew.store.types import digest_of
+    from clew.store.types import parse_digest
 
     with Store(clew.folder / ".clew/store") as store:
-        place = store._index.place(digest_of(digest) or b"")
+        place = store._index.locate(parse_digest(digest) or b"")
     assert place is not None
     with (clew.folder / ".clew/store/packs" / place.pack).open("r+b") as pack:
         pack.seek(place.position)

@@ -41,8 +41,8 @@ def server(there: Project) -> Iterator[Server]:
 def hole(size: int) -> bytes:
     """A pack of some 150 bytes with a content that is one hole."""
     parts = pack_format.pack_parts([(pack_format.HOLE, size)])
-    file = pack_format.File(blake3.blake3(b"claimed").digest(), size, 0, parts)
-    return pack_format.MAGIC + pack_format.encode(
+    file = pack_format.FileRecord(blake3.blake3(b"claimed").digest(), size, 0, parts)
+    return pack_format.MAGIC + pack_format.encode_table(
         pack_format.Table([], [file]), position=len(pack_format.MAGIC)
     )
 
@@ -91,7 +91,7 @@ def test_small_requests_that_are_large_to_handle_are_refused(server: Server) -> 
     bomb = to_batch([event]).replace(b"\xa1x\xc0", b"\xa1x" + many)
     before = memory(server)
     with server.client() as client:
-        for size in (1 << 62, (1 << 64) - 1, pack_format.MOST_REPEATED + 1):
+        for size in (1 << 62, (1 << 64) - 1, pack_format.MAX_REPEATED + 1):
             body = hole(size)
             assert len(body) < 200
             answer = client.post("/api/v1/content", content=body)

@@ -57,7 +57,7 @@ def test_another_server_takes_what_this_one_gives(client: httpx2.Client, tmp_pat
         missing = there.post("/api/v1/content/missing", json={"contents": wanted}, **named).json()
         records = client.post("/api/v1/content/records", json={"contents": missing["contents"]})
         table = pack_format.read_pack(records.content, where="here")
-        parts = {part for file in table.files for part, _ in pack_format.parts_of(file.parts)}
+        parts = {part for file in table.files for part, _ in pack_format.unpack_parts(file.parts)}
         told = {file.digest for file in table.files}
         chunks = [f"blake3:{part.hex()}" for part in parts - {pack_format.HOLE}]
         alone = [d for d in missing["contents"] if bytes.fromhex(d[7:]) not in told]

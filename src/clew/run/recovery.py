@@ -138,7 +138,7 @@ def discard_after(directory: ProjectDirectory, uid: str) -> Iterator[None]:
         shutil.rmtree(spool, ignore_errors=True)
         if lock is not None:  # if this fails now, gc drops the lease
             with contextlib.suppress(ClewError), Store(directory.store) as store:
-                store.lapse(uid)
+                store.drop_leases(uid)
     finally:
         if lock is not None:
             os.close(lock)
@@ -161,13 +161,13 @@ def _complete_record(directory: ProjectDirectory, settings: Settings, spool: Pat
         except FileNotFoundError:
             if note.atomic:
                 Graph(connection, directory.uid).withdraw(note.started.execution)
-                store.lapse(note.started.execution)
+                store.drop_leases(note.started.execution)
                 return "forgot the unfinished execution"
             events = _build_events(directory, settings, spool, note, store)
             done = "recovered the killed execution"
         store.flush()
         Graph(connection, directory.uid).fold([note.started, *events])
-        store.lapse(note.started.execution)
+        store.drop_leases(note.started.execution)
     return done
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from starlette.exceptions import HTTPException
 
 from clew.store import Store
-from clew.store.remotes.pack_import import Taking
+from clew.store.remotes.pack_import import PackImport
 
 MAX_REQUESTS = 8
 """Concurrent ingest requests: each may hold a batch or a pack in memory."""
@@ -56,11 +56,11 @@ class IngestTransfers:
             self._slots.release()
 
     @contextmanager
-    def taking(self, name: str) -> Iterator[Taking]:
+    def taking(self, name: str) -> Iterator[PackImport]:
         """Receive content for this transfer; without a name, for one that ends with the request."""
         if not name:
             with Store(self._path) as store:
-                yield store.taking()
+                yield store.pack_import()
             return
         while True:
             transfer = self._open(name)
@@ -68,7 +68,7 @@ class IngestTransfers:
                 if self._transfers.get(name) is not transfer:
                     continue  # it was dropped while we waited for its lock
                 try:
-                    yield transfer.store.taking()
+                    yield transfer.store.pack_import()
                 finally:
                     transfer.last_used = time.monotonic()
                     if transfer.store.broken:

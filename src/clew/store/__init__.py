@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from clew.store.content_store import Store
 from clew.store.errors import Changed
-from clew.store.types import Problem, Reclaimed, Report, Signature, Stored
+from clew.store.types import CheckReport, Problem, Reclaimed, Signature, Stored
 
 __all__ = [
     "Changed",
+    "CheckReport",
     "Problem",
     "Reclaimed",
-    "Report",
     "Signature",
     "Store",
     "Stored",

@@ -1,8 +1,7 @@
-"""fsck: prove that every byte is what it says, and that the index tells the truth about the packs.
+"""fsck: verify every chunk and file, and compare the index with the packs.
 
-Each block is decompressed once and every chunk in it hashed; each file that is made of several
-chunks is then hashed as a whole. A pack that the index does not know (a crash came between) is no
-damage.
+Each block is decompressed once and every chunk in it hashed; each file of several chunks is then
+hashed as a whole. A pack that is not in the index, left by a crash, is not an error.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from pathlib import Path
 import blake3
 
 from clew.errors import ClewError, Damaged
-from clew.store.content_reader import Reader
+from clew.store.content_reader import ContentReader
 from clew.store.index import Index
 from clew.store.packs import pack_format
-from clew.store.types import Problem, Report, named
+from clew.store.types import CheckReport, Problem, format_digest
 
 
-def check(path: Path, index: Index, reader: Reader) -> Report:
-    with NoSweep(path):
+def check_store(path: Path, index: Index, reader: ContentReader) -> CheckReport:
+    with SweepBlocker(path):
         checking = _Check(path / "packs", index, reader)
         try:
             checking.run()
-        except Damaged as error:  # so badly that the index cannot even be read through
+        except Damaged as error:  # the index cannot even be read
             checking.problems.append(Problem(f"{error.message}; rebuild it", "index.db"))
-        return Report(checking.checked, checking.problems)
+        return CheckReport(checking.checked, checking.problems)
 
 
-class NoSweep:
-    """No sweep begins while this is held; several checks may hold it at once."""
+class SweepBlocker:
+    """Keeps gc from starting; several checks may hold it at once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path / "sweep"
@@ -41,18 +40,18 @@ class NoSweep:
         try:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
-            self._fd = -1  # read-only: nobody can sweep here
+            self._fd = -1  # read-only: no gc is possible
             return
         fcntl.flock(self._fd, fcntl.LOCK_SH)
 
     def __exit__(self, *_: object) -> None:
         if self._fd >= 0:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)  # a child just forked has the descriptor, too
+            fcntl.flock(self._fd, fcntl.LOCK_UN)  # a forked child has the descriptor too
             os.close(self._fd)
 
 
 class _Check:
-    def __init__(self, directory: Path, index: Index, reader: Reader) -> None:
+    def __init__(self, directory: Path, index: Index, reader: ContentReader) -> None:
         self._directory = directory
         self._index = index
         self._reader = reader
@@ -62,38 +61,36 @@ class _Check:
 
     def run(self) -> None:
         for line in self._index.integrity():
-            self._say(f"{line}; rebuild it", "index.db")
+            self._report(f"{line}; rebuild it", "index.db")
         names = {number: name for number, name, _ in self._index.packs()}
-        told = {number: self._pack(name, size) for number, name, size in self._index.packs()}
+        in_table = {number: self._pack(name, size) for number, name, size in self._index.packs()}
         blocks = {row[0]: row[1:] for row in self._index.blocks()}
         for block, rows in itertools.groupby(self._index.chunks(), key=lambda row: row[0]):
             chunks = [row[1:] for row in rows]
             if block not in blocks or blocks[block][0] not in names:
-                self._say(
-                    f"{len(chunks)} chunks are placed in a block it does not know", "index.db"
-                )
+                self._report(f"{len(chunks)} chunks refer to an unknown block", "index.db")
                 continue
             pack = blocks[block][0]
-            self._block(names[pack], blocks[block][1:], chunks, told[pack])
+            self._block(names[pack], blocks[block][1:], chunks, in_table[pack])
         for digest in self._index.files():
             self._file(digest)
 
-    def _say(self, what: str, where: str) -> None:
+    def _report(self, what: str, where: str) -> None:
         self.problems.append(Problem(what, where))
 
     def _pack(self, name: str, size: int) -> set[bytes] | None:
-        """The digests a pack's own table tells of; None when it cannot be read."""
+        """The digests in the pack's own table; None if it cannot be read."""
         path = self._directory / name
         try:
             actual = path.stat().st_size
             if actual != size:
-                self._say(f"is {actual} bytes long instead of {size}", name)
+                self._report(f"is {actual} bytes long instead of {size}", name)
             table = pack_format.read_table(path)
         except OSError as error:
-            self._say(f"cannot be read: {error.strerror}", name)
+            self._report(f"cannot be read: {error.strerror}", name)
             return None
         except Damaged as error:
-            self._say(error.message, name)
+            self._report(error.message, name)
             return None
         return {chunk.digest for block in table.blocks for chunk in block.chunks}
 
@@ -102,7 +99,7 @@ class _Check:
         name: str,
         block: tuple[int, int, int, int],
         chunks: list[tuple[bytes, int, int]],
-        told: set[bytes] | None,
+        in_table: set[bytes] | None,
     ) -> None:
         position, stored, length, codec = block
         try:
@@ -110,23 +107,24 @@ class _Check:
                 self._directory / name, position=position, stored=stored, length=length, codec=codec
             )
         except (OSError, Damaged) as error:
-            self._say(f"{len(chunks)} chunks at {position} cannot be read: {error}", name)
+            self._report(f"{len(chunks)} chunks at {position} cannot be read: {error}", name)
             return
         for digest, start, count in chunks:
             self.checked += 1
             if blake3.blake3(data[start : start + count]).digest() == digest:
                 self._good.add(digest)
             else:
-                self._say(f"{named(digest)} at {position}+{start} is damaged", name)
-            if told is not None and digest not in told:
-                self._say(f"the index tells of {named(digest)}, the pack does not", name)
+                self._report(f"{format_digest(digest)} at {position}+{start} is damaged", name)
+            if in_table is not None and digest not in in_table:
+                self._report(f"the index has {format_digest(digest)}, the pack does not", name)
 
     def _file(self, digest: bytes) -> None:
         parts = self._reader.parts(digest)
         bad = {part for part, _ in parts if part != pack_format.HOLE and part not in self._good}
         if bad:
-            self._say(
-                f"{len(bad)} of its {len(parts)} chunks are missing or damaged", named(digest)
+            self._report(
+                f"{len(bad)} of its {len(parts)} chunks are missing or damaged",
+                format_digest(digest),
             )
             return
         self.checked += 1
@@ -134,4 +132,4 @@ class _Check:
             for _ in self._reader.read(digest):
                 pass
         except ClewError as error:
-            self._say(error.message, named(digest))
+            self._report(error.message, format_digest(digest))

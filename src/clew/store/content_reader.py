@@ -1,6 +1,6 @@
 # Paths are bytes here, which pathlib does not take:
 # ruff: noqa: PTH104, PTH108
-"""Getting bytes back: each chunk is hashed before it is given, each file as a whole at its end."""
+"""Read content. Each chunk is verified before it is returned, each file at its end."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pathlib import Path
 import blake3
 
 from clew.errors import Damaged, NoContent
-from clew.store.errors import from_os, shown
+from clew.store.errors import display_path, from_os
 from clew.store.index import Index
 from clew.store.packs import pack_format
-from clew.store.types import named
+from clew.store.types import format_digest
 
 Check = Callable[[], None]
-"""Raises when the work is no longer wanted."""
+"""Raises when the work was cancelled."""
 
 _ZEROS = bytes(64 << 10)
-_CACHED = 24  # blocks: small files that were stored together are mostly read together
+_CACHED_BLOCKS = 24  # small files that were stored together are mostly read together
 
 
-class Reader:
+class ContentReader:
     def __init__(self, directory: Path, index: Index) -> None:
         self._directory = directory
         self._index = index
@@ -35,10 +35,10 @@ class Reader:
         """A content as chunks and holes."""
         file = self._index.file(digest)
         if file is not None:
-            return pack_format.parts_of(file[2])
+            return pack_format.unpack_parts(file[2])
         size = self._index.chunk_size(digest)
         if size is None:
-            raise NoContent(f"the bytes of {named(digest)} are not stored")
+            raise NoContent(f"the bytes of {format_digest(digest)} are not stored")
         return [(digest, size)]
 
     def read(self, digest: bytes) -> Iterator[bytes | int]:
@@ -47,17 +47,17 @@ class Reader:
         if len(parts) == 1 and parts[0][0] == digest:
             yield self.chunk(digest)
             return
-        whole = blake3.blake3(max_threads=blake3.blake3.AUTO)
+        hasher = blake3.blake3(max_threads=blake3.blake3.AUTO)
         for part, length in parts:
             if part == pack_format.HOLE:
-                hash_zeros(whole, length)
+                hash_zeros(hasher, length)
                 yield length
                 continue
             data = self.chunk(part)
-            whole.update(data)
+            hasher.update(data)
             yield data
-        if whole.digest() != digest:
-            raise Damaged(f"{named(digest)} does not have that digest", hint="clew fsck")
+        if hasher.digest() != digest:
+            raise Damaged(f"{format_digest(digest)} does not have that digest", hint="clew fsck")
 
     def part(self, digest: bytes, start: int, stop: int) -> Iterator[bytes | int]:
         """As `read`, from byte `start` to before `stop`: only the chunks are verified."""
@@ -70,24 +70,24 @@ class Reader:
             if at >= stop:
                 return
 
-    def bad(self, digest: bytes) -> list[bytes]:
-        """The chunks of a content that are not what they should be."""
-        found: list[bytes] = []
+    def find_damaged(self, digest: bytes) -> list[bytes]:
+        """The damaged chunks of a content."""
+        damaged: list[bytes] = []
         for part, _ in self.parts(digest):
             if part != pack_format.HOLE:
                 try:
                     self.chunk(part)
                 except Damaged:
-                    found.append(part)
-        return found
+                    damaged.append(part)
+        return damaged
 
     def chunk(self, digest: bytes) -> bytes:
-        """One chunk. When a sweep moved it between asking and reading, ask again."""
+        """Read one chunk. If gc moves it in between, look it up again."""
         where = ""
         for _ in range(5):
-            place = self._index.place(digest)
+            place = self._index.locate(digest)
             if place is None:
-                raise Damaged(f"the chunk {named(digest)} is missing", hint="clew fsck")
+                raise Damaged(f"the chunk {format_digest(digest)} is missing", hint="clew fsck")
             where = place.pack
             block = self._blocks.get(place.block)
             if block is None:
@@ -104,18 +104,20 @@ class Reader:
                 except OSError as error:
                     raise from_os(error, doing=f"read {place.pack}") from error
                 self._blocks[place.block] = block
-                if len(self._blocks) > _CACHED:
+                if len(self._blocks) > _CACHED_BLOCKS:
                     self._blocks.popitem(last=False)
             data = block[place.start : place.start + place.size]
             if blake3.blake3(data).digest() != digest:
                 self._blocks.pop(place.block, None)
-                raise Damaged(f"{named(digest)} is damaged in {place.pack}", hint="clew fsck")
+                raise Damaged(
+                    f"{format_digest(digest)} is damaged in {place.pack}", hint="clew fsck"
+                )
             return data
         raise Damaged(f"the pack {where} is missing", hint="clew fsck")
 
 
 def hash_zeros(hasher: blake3.blake3, length: int, check: Check = lambda: None) -> None:
-    """As if that many zeros had been read. `check` may raise between two pieces."""
+    """Hash that many zeros. `check` may raise between two pieces."""
     block = bytes(min(length, 16 << 20))
     while length:
         check()
@@ -124,8 +126,8 @@ def hash_zeros(hasher: blake3.blake3, length: int, check: Check = lambda: None) 
         length -= len(data)
 
 
-def filled(buffers: Iterable[bytes | int]) -> Iterator[bytes]:
-    """The same with holes as the zeros they stand for."""
+def fill_holes(buffers: Iterable[bytes | int]) -> Iterator[bytes]:
+    """The same buffers, with holes as zeros."""
     for buffer in buffers:
         if isinstance(buffer, bytes):
             yield buffer
@@ -135,7 +137,7 @@ def filled(buffers: Iterable[bytes | int]) -> Iterator[bytes]:
             yield zeros[: buffer - at]
 
 
-def restore(
+def restore_file(
     buffers: Iterable[bytes | int],
     to: bytes,
     *,
@@ -143,7 +145,7 @@ def restore(
     mtime: int | None,
     sync: bool,
 ) -> None:
-    """Write beside, then rename: the file is there whole or not at all."""
+    """Write to a draft and rename it, so the file is complete or absent."""
     directory, name = os.path.split(to)
     draft = os.path.join(directory, b".%s.%s" % (name[:200], os.urandom(4).hex().encode()))
     try:
@@ -163,12 +165,12 @@ def restore(
         with contextlib.suppress(OSError):
             os.unlink(draft)
         if isinstance(error, OSError):
-            raise from_os(error, doing=f"restore to {shown(to)}") from error
+            raise from_os(error, doing=f"restore to {display_path(to)}") from error
         raise
 
 
 def write_sparse(fd: int, buffers: Iterable[bytes | int]) -> None:
-    """Long runs of zeros become holes."""
+    """Write the buffers; long runs of zeros become holes."""
     end = 0
     for buffer in buffers:
         if isinstance(buffer, int):

@@ -1,10 +1,10 @@
-"""The store: bytes go in and get a name, a name gives the bytes back.
+"""The content-addressed store: put bytes, get their digest; read bytes by digest.
 
-What it guarantees: content is named by the BLAKE3 digest of its bytes; after `flush` it survives a
-power cut; nothing is ever named before it is synced; what a put has returned is safe from a
-concurrent `gc` until this Store is closed. Several processes may use one store at once; within one
-process, calls on one Store take turns. After a failed write (a full disk) the Store takes no more:
-what was flushed is whole, what was not is not stored, and every later put or flush says so.
+Guarantees: content is named by the BLAKE3 digest of its bytes; after `flush` it survives a power
+cut; nothing is named before it is synced; what was put is safe from a concurrent `gc` until this
+Store is closed. Several processes may use one store at once; within a process, calls on one Store
+take turns. After a failed write (a full disk) every later put or flush fails too: what was flushed
+is complete, the rest is not stored.
 """
 
 from __future__ import annotations
@@ -24,31 +24,28 @@ from clew.errors import (
     Full,
     NoContent,
     NotAllowed,
-    NotFound,
-    UsageError,
 )
 from clew.store import content_reader, file_input, leases, open_store
-from clew.store.content_writer import Writer
+from clew.store.content_writer import ContentWriter
 from clew.store.errors import Oversized, from_os
-from clew.store.leases import Gate
+from clew.store.leases import StoreLock
 from clew.store.types import (
-    PREFIX,
+    CheckReport,
     Problem,
     Reclaimed,
-    Report,
     Signature,
     Stored,
-    digest_of,
-    named,
+    format_digest,
+    parse_digest,
 )
 
 if TYPE_CHECKING:
     from clew.store.garbage_collector import Live
     from clew.store.remotes import Remote
-    from clew.store.remotes.download import Receiving
-    from clew.store.remotes.pack_export import Giving
-    from clew.store.remotes.pack_import import Taking
-    from clew.store.remotes.upload import Progress, Sending, There
+    from clew.store.remotes.download import Download
+    from clew.store.remotes.pack_export import PackExport
+    from clew.store.remotes.pack_import import PackImport
+    from clew.store.remotes.upload import Progress, Upload, UploadTarget
 
 _MOST_IN_MEMORY = 64 << 20
 
@@ -59,37 +56,37 @@ class Store:
     def __init__(self, path: Path, *, lease: str | None = None) -> None:
         """Open the store in `path`, or make one. `lease` names the work that will put content."""
         self.path = path
-        self.writable = open_store.make(path)
+        self.writable = open_store.prepare_directory(path)
         self._lock = threading.RLock()
         self._lease = lease or leases.ANONYMOUS
         try:
-            self._gate = Gate(path / "lock")
+            self._store_lock = StoreLock(path / "lock")
         except OSError as error:
             raise from_os(error, doing=f"open the store {path}") from error
         try:
-            self._index, self._damage = open_store.index(
-                path, gate=self._gate, writable=self.writable
+            self._index, self._damage = open_store.open_index(
+                path, store_lock=self._store_lock, writable=self.writable
             )
             if isinstance(self._damage, Full) and lease is not None:
                 self._index.close()
                 raise self._damage  # nothing could be put
         except BaseException:
-            self._gate.close()
+            self._store_lock.close()
             raise
         self._use_index()
 
     def _use_index(self) -> None:
-        self._reader = content_reader.Reader(self.path / "packs", self._index)
-        self._writer = Writer(
+        self._reader = content_reader.ContentReader(self.path / "packs", self._index)
+        self._writer = ContentWriter(
             self.path,
             index=self._index,
-            gate=self._gate,
+            store_lock=self._store_lock,
             lease=self._lease,
             refused=self._refusal(),
         )
 
     def _refusal(self) -> ClewError | None:
-        """Why nothing can be written, if so."""
+        """The error if the store cannot be written."""
         if self._damage is not None:
             return self._damage
         if self.writable:
@@ -98,7 +95,7 @@ class Store:
             f"{self.path} cannot be written", hint="check the permissions of the project"
         )
 
-    # -- putting
+    # -- write
 
     def put_file(
         self,
@@ -106,23 +103,22 @@ class Store:
         *,
         expect: Signature | None = None,
         keep: bool = True,
-        anew: bool = False,
+        reread: bool = False,
         within: Confined = HOST,
     ) -> Stored:
-        """Hash a file and store it; with keep=False only hash it; with anew=True also where its
-        signature is known: a file may be written through memory and keep its times. `within`: the
-        directory that the path starts from, and does not lead out of.
+        """Hash a file and store it; with keep=False only hash it.
 
-        Raises Changed when its signature is not `expect`, before or after reading, or changes while
-        it is read: bytes that were not the expected ones are never claimed.
+        `reread`: also if its signature is known, since a mapped file can change and keep its times.
+        `within`: the directory that the path is relative to and must not leave. Raises Changed if
+        its signature is not `expect`, before or after reading.
         """
         with self._lock:
-            (found,) = file_input.put(
-                self._writer, [path], [expect], keep=keep, anew=anew, within=within
+            (stored,) = file_input.put_files(
+                self._writer, [path], [expect], keep=keep, reread=reread, within=within
             )
-        if isinstance(found, ClewError):
-            raise found
-        return found
+        if isinstance(stored, ClewError):
+            raise stored
+        return stored
 
     def put_files(
         self,
@@ -132,24 +128,26 @@ class Store:
         keep: bool = True,
         within: Confined = HOST,
     ) -> list[Stored | ClewError]:
-        """Many files at once, which is cheaper than one by one. What was refused is returned."""
+        """Store many files, which is cheaper than one by one. Errors are returned, not raised."""
         with self._lock:
             expected = expect if expect is not None else [None] * len(paths)
-            return list(file_input.put(self._writer, paths, expected, keep=keep, within=within))
+            return list(
+                file_input.put_files(self._writer, paths, expected, keep=keep, within=within)
+            )
 
     def recall(self, signatures: Sequence[Signature]) -> list[Stored | None]:
-        """The stored contents of files that had exactly these signatures; no file is touched."""
+        """The stored contents of files that had exactly these signatures; opens no file."""
         with self._lock:
-            return list(file_input.recall(self._writer, signatures))
+            return list(file_input.recall_files(self._writer, signatures))
 
     def known_digest(self, signature: Signature) -> str | None:
         """The digest of the file that had exactly this signature; its content may be gone."""
         with self._lock:
             [row] = self._index.remembered([signature])
-            return named(row[0]) if row else None
+            return format_digest(row[0]) if row else None
 
     def put_stream(self, chunks: Iterable[bytes]) -> Stored:
-        """Store what an iterable of bytes gives, however long it is."""
+        """Store the bytes of an iterable, of any length."""
         with self._lock:
             return self._writer.put_stream(chunks)
 
@@ -158,13 +156,13 @@ class Store:
             return self._writer.put_data(data)
 
     def put_all(self, contents: Iterable[bytes]) -> list[Stored]:
-        """Many small contents at once, which is cheaper than one by one."""
+        """Store many small contents, which is cheaper than one by one."""
         with self._lock:
             return self._writer.put_all(list(contents))
 
     @property
     def broken(self) -> bool:
-        """A write has failed: this Store takes no more."""
+        """Whether a write has failed: this Store accepts no more."""
         return self._writer.broken
 
     @property
@@ -178,13 +176,13 @@ class Store:
             self._writer.flush()
 
     def close(self) -> None:
-        """Flush, and let go of the lease. After a failed write there is nothing to flush."""
+        """Flush and release the lease. After a failed write there is nothing to flush."""
         with self._lock:
             try:
                 self._writer.close()
             finally:
                 self._index.close()
-                self._gate.close()
+                self._store_lock.close()
 
     def __enter__(self) -> Store:
         return self
@@ -197,11 +195,11 @@ class Store:
     ) -> None:
         self.close()
 
-    # -- asking
+    # -- look up
 
     def has(self, digest: str) -> bool:
         """Whether the content is stored, or will be by the next flush."""
-        raw = digest_of(digest)
+        raw = parse_digest(digest)
         if raw is None:
             return False
         with self._lock:
@@ -211,28 +209,11 @@ class Store:
         with self._lock:
             return sum(length for _, length in self._reader.parts(self._stored(digest)))
 
-    def expand(self, prefix: str) -> str:
-        """The one content whose name begins so; `blake3:` and at least 8 hexadecimal digits."""
-        digits = prefix.removeprefix(PREFIX).lower()
-        if len(digits) < 8 or len(digits) > 64 or set(digits) - set("0123456789abcdef"):
-            raise UsageError(
-                f"{prefix} is no content id", hint="blake3: and at least 8 hexadecimal digits"
-            )
-        low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
-        with self._lock:
-            found = {d for d, whole in self._writer.held.items() if whole and low <= d <= high}
-            found.update(self._index.between(low, high, limit=2))
-        if not found:
-            raise NotFound(f"no content {prefix} is stored")
-        if len(found) > 1:
-            raise UsageError(f"{prefix} stands for several contents", hint="give more digits")
-        return named(found.pop())
-
-    # -- getting back
+    # -- read
 
     def read(self, digest: str) -> Iterator[bytes]:
-        """The bytes, verified as they come; Damaged at the latest when the last is given."""
-        return content_reader.filled(self._reader.read(self._stored(digest)))
+        """The bytes, verified while they are read; raises Damaged at the end at the latest."""
+        return content_reader.fill_holes(self._reader.read(self._stored(digest)))
 
     def read_whole(self, digest: str, *, most: int = _MOST_IN_MEMORY) -> bytes:
         """All bytes at once. A record from elsewhere may name any content as a listing or a link,
@@ -245,8 +226,8 @@ class Store:
         return b"".join(self.read(digest))
 
     def read_part(self, digest: str, start: int, stop: int) -> Iterator[bytes]:
-        """The bytes from `start` to before `stop`, without reading what lies before them."""
-        return content_reader.filled(self._reader.part(self._stored(digest), start, stop))
+        """The bytes from `start` to before `stop`; reads only the chunks that contain them."""
+        return content_reader.fill_holes(self._reader.part(self._stored(digest), start, stop))
 
     def restore(
         self,
@@ -257,15 +238,15 @@ class Store:
         mtime: int | None = None,
         sync: bool = True,
     ) -> None:
-        """Write the content to a file: whole and verified, or not at all; long zeros as holes."""
+        """Write the content to a file, verified and complete or not at all; zeros become holes."""
         buffers = self._reader.read(self._stored(digest))
-        content_reader.restore(buffers, os.fsencode(to), mode=mode, mtime=mtime, sync=sync)
+        content_reader.restore_file(buffers, os.fsencode(to), mode=mode, mtime=mtime, sync=sync)
 
     def _stored(self, digest: str) -> bytes:
-        """The digest as bytes, of a content that can be read: what waits is written first."""
-        raw = digest_of(digest)
+        """Parse the digest of a stored content; flushes if the content is still in memory."""
+        raw = parse_digest(digest)
         if raw is None:
-            raise NoContent(f"{digest} is no content id")
+            raise NoContent(f"{digest} is not a content id")
         with self._lock:
             if not self._index.has(raw):
                 if raw not in self._writer.held:
@@ -273,58 +254,60 @@ class Store:
                 self._writer.flush()
         return raw
 
-    # -- sharing
+    # -- transfer
 
     @contextmanager
-    def sending(self, there: There, progress: Progress) -> Iterator[Sending]:
-        """What of this store is lacking elsewhere can be sent there."""
-        from clew.store.remotes.upload import Sending
+    def start_upload(self, target: UploadTarget, progress: Progress) -> Iterator[Upload]:
+        """Send contents of this store to a remote or a server that lacks them."""
+        from clew.store.remotes.upload import Upload
 
-        made = Sending(self._index, self._reader, there, progress)
+        upload = Upload(self._index, self._reader, target, progress)
         try:
-            yield made
+            yield upload
         finally:
-            made.close()
+            upload.close()
 
-    def receiving(self, remote: Remote, progress: Progress) -> Receiving:
-        """What this store lacks can be had from a remote; it is leased, and flushed as it comes."""
-        from clew.store.remotes.download import Receiving
+    def start_download(self, remote: Remote, progress: Progress) -> Download:
+        """Fetch contents that this store lacks from a remote; they are leased and flushed."""
+        from clew.store.remotes.download import Download
 
-        return Receiving(remote, self._writer, self._reader, progress)
+        return Download(remote, self._writer, self._reader, progress)
 
-    def taking(self) -> Taking:
-        """What this store lacks can be brought in packs; it is leased, and flushed as it comes."""
-        from clew.store.remotes.pack_import import Taking
+    def pack_import(self) -> PackImport:
+        """Accept contents that this store lacks in packs; they are leased and flushed."""
+        from clew.store.remotes.pack_import import PackImport
 
-        return Taking(self._index, self._writer, self._reader)
+        return PackImport(self._index, self._writer, self._reader)
 
-    def giving(self) -> Giving:
-        """What somebody lacks can be had from this store, in packs."""
-        from clew.store.remotes.pack_export import Giving
+    def pack_export(self) -> PackExport:
+        """Send contents of this store in packs, on request."""
+        from clew.store.remotes.pack_export import PackExport
 
-        return Giving(self._index, self._reader)
+        return PackExport(self._index, self._reader)
 
     def hold(self, digests: Iterable[str]) -> list[bytes]:
-        """Keep contents from a sweep until this Store is closed; NoContent when one is not here."""
-        raw = [digest_of(digest) or b"" for digest in digests]
+        """Protect contents from gc until this Store is closed; NoContent if one is not stored."""
+        raw = [parse_digest(digest) or b"" for digest in digests]
         with self._lock:
             if self.writable:
                 self._writer.hold(raw)
             there = {digest for digest, whole in self._index.known(raw) if whole}
         for digest in raw:
             if digest not in there:
-                raise NoContent(f"the bytes of {named(digest)} are not stored", hint="clew fsck")
+                raise NoContent(
+                    f"the bytes of {format_digest(digest)} are not stored", hint="clew fsck"
+                )
         return raw
 
-    # -- keeping
+    # -- maintain
 
-    def fsck(self) -> Report:
+    def fsck(self) -> CheckReport:
         """Hash every chunk and file again and compare the packs with the index."""
         with self._lock:
             self._writer.flush()
             from clew.store import consistency_check
 
-            report = consistency_check.check(self.path, self._index, self._reader)
+            report = consistency_check.check_store(self.path, self._index, self._reader)
             if isinstance(self._damage, Damaged):
                 report.problems.append(Problem(f"{self._damage}; rebuild it", "index.db"))
             return report
@@ -332,55 +315,54 @@ class Store:
     def gc(self, live: Live, *, dry_run: bool = False) -> Reclaimed:
         """Remove every content that is neither in `live` nor held by a lease of running work.
 
-        Give `live` as a function or a lazy iterator: it must be evaluated after the sweep has
-        begun, since work that ends later has named its content and let go of its lease in the
-        meantime. Trees in `live` keep what they list. Contents put by this very Store are held,
-        too.
+        `live` must be evaluated after the sweep has begun (a function or a lazy iterator), since
+        work that ends later names its content and releases its lease in the meantime. Contents that
+        this Store itself has put are kept.
         """
         with self._lock:
-            self._may_write()
+            self._check_writable()
             self._writer.flush()
             from clew.store import garbage_collector
 
-            sweep = garbage_collector.Sweep(self.path, self._index, self._gate, self._reader)
+            sweep = garbage_collector.Sweep(self.path, self._index, self._store_lock, self._reader)
             return sweep.run(live, dry_run=dry_run)
 
-    def give_up(self, digest: str) -> None:
-        """Forget a content that cannot be read, with its bad chunks: put again, it is stored anew.
-        What else is made of these chunks could not be read either, and is forgotten, too."""
+    def forget_damaged(self, digest: str) -> None:
+        """Forget a damaged content with its damaged chunks, so that it can be put again. Other
+        contents with these chunks cannot be read either, and are forgotten too."""
         with self._lock:
-            self._may_write()
+            self._check_writable()
             self._writer.flush()
             if not self.has(digest):
                 return
             raw = self._stored(digest)
-            dead = {raw, *self._reader.bad(raw)}
-            with self._gate.exclusive(), self._index.writing() as db:
+            dead = {raw, *self._reader.find_damaged(raw)}
+            with self._store_lock.exclusive(), self._index.writing() as db:
                 self._index.drop(db, packs=set(), digests=dead)
                 self._index.drop_dangling(db)
-            self._writer.held.clear()  # each is looked for again
+            self._writer.held.clear()  # look each up again
 
-    def lapse(self, lease: str) -> None:
-        """What work of this name put is settled, and its workers are dead: drop their leases."""
+    def drop_leases(self, lease: str) -> None:
+        """Remove the leases of this name whose holders are dead; their work was recovered."""
         with self._lock:
-            leases.drop_lapsed(self.path / "leases", lease, self._gate)
+            leases.remove_lapsed(self.path / "leases", lease, self._store_lock)
 
     def rebuild(self) -> int:
-        """Make the index anew from the packs; how many there are. For when fsck says so."""
+        """Rebuild the index from the packs, and return their number."""
         with self._lock:
             if not isinstance(self._damage, Damaged):
-                self._may_write()
+                self._check_writable()
                 self._writer.flush()
-                with self._gate.exclusive():
-                    return open_store.fill(self._index, self.path / "packs", anew=True)
-            with self._gate.exclusive():
-                new = open_store.renew(self.path)
+                with self._store_lock.exclusive():
+                    return open_store.fill_index(self._index, self.path / "packs", clear=True)
+            with self._store_lock.exclusive():
+                new = open_store.recreate_index(self.path)
             self._index.close()
             self._index, self._damage = new, None
             self._use_index()
             return len(self._index.packs())
 
-    def _may_write(self) -> None:
+    def _check_writable(self) -> None:
         refusal = self._refusal()
         if refusal is not None:
             raise refusal

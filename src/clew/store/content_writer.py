@@ -1,7 +1,7 @@
-"""Putting content in: hash it, ask whether it is here, pack what is not.
+"""Write content: hash it, look it up, and pack what is not stored yet.
 
-The writing half of an open store: its lease, its packs on their way, and what it holds. A write
-that fails ends all writing through it, since what waited may be lost; what was flushed is whole.
+Holds the lease and the open packs of one open store. After a failed write it accepts nothing more,
+because content that was not flushed may be lost; what was flushed is complete.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from clew.errors import ClewError
 from clew.store.content_reader import hash_zeros
 from clew.store.errors import from_os
 from clew.store.index import Index
-from clew.store.leases import Gate, Lease
+from clew.store.leases import Lease, StoreLock
 from clew.store.packs import chunking, pack_format
-from clew.store.packs.pack_writer import OpenBlock, OpenPack, Packer
-from clew.store.types import Signature, Stored, named
+from clew.store.packs.pack_writer import OpenBlock, OpenPack, PackWriter
+from clew.store.types import Signature, Stored, format_digest
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -31,30 +31,36 @@ _Shares = list[tuple[OpenBlock, int]]
 _Parts = list[tuple[bytes, int]]
 
 
-class Writer:
+class ContentWriter:
     """The writing half of one open store."""
 
     def __init__(
-        self, path: Path, *, index: Index, gate: Gate, lease: str, refused: ClewError | None
+        self,
+        path: Path,
+        *,
+        index: Index,
+        store_lock: StoreLock,
+        lease: str,
+        refused: ClewError | None,
     ) -> None:
         self._path = path
         self._index = index
-        self._gate = gate
+        self._store_lock = store_lock
         self._lease_name = lease
         self._lease: Lease | None = None
         self._refused = refused
-        self._packer: Packer | None = None
+        self._packer: PackWriter | None = None
         self._broken: ClewError | None = None
-        self._seen: list[tuple[Signature, bytes]] = []
+        self._new_signatures: list[tuple[Signature, bytes]] = []
         self.held: dict[bytes, bool] = {}
-        """Digests held by our lease that are in the index or on their way; True: whole contents."""
+        """Digests in this lease that are stored or being stored; True: a whole content."""
         self.added = 0
         self.holes = 0
         """Bytes of holes that were hashed since the last flush."""
 
     @property
     def broken(self) -> bool:
-        """A write has failed; nothing more can be put."""
+        """Whether a write has failed: nothing more can be put."""
         return self._broken is not None
 
     # -- data
@@ -72,71 +78,72 @@ class Writer:
             shares: _Shares = []
             if self.held.get(digest) is not True:  # the same content may come twice
                 self._put_new(digest, data, shares)
-            stored.append(Stored(named(digest), len(data), shares))
+            stored.append(Stored(format_digest(digest), len(data), shares))
         return stored
 
     def _put_new(self, digest: bytes, data: bytes, shares: _Shares) -> None:
         parts: _Parts = [(digest, len(data))]
         if digest not in self.held:
-            ends = chunking.cuts(data)
+            ends = chunking.find_cuts(data)
             if len(ends) == 1:
                 shares.append((self.add_chunk(digest, data, whole=True), len(data)))
                 return
             parts = []  # none for the empty content: a record without parts
-            chunks = chunking.slices(memoryview(data), ends)
+            chunks = chunking.slice_chunks(memoryview(data), ends)
             self._put_chunks(chunks, _digests(chunks), parts, shares)
         elif self._index.file(digest) is not None:
             return
         self.add_file(_file_record(digest, len(data), parts))
 
     def put_stream(self, chunks: Iterable[bytes]) -> Stored:
-        """Content that comes in pieces of any size."""
-        buffers = _gathered(chunks)
+        """Store content that comes in pieces of any size."""
+        buffers = _join_pieces(chunks)
         first = next(buffers, b"")
-        if len(first) < chunking.BUFFER:  # that was all
+        if len(first) < chunking.READ_SIZE:  # the only one
             return self.put_data(first)
         return self.put_buffers(_chain(first, buffers))
 
     def put_buffers(
         self, buffers: Iterable[bytes | int], *, check: Callable[[], None] = lambda: None
     ) -> Stored:
-        """Content of any length, holes as their lengths. `check` may refuse it at the end.
+        """Store content of any length; an integer is a hole. `check` may refuse it at the end.
 
         While one buffer is being cut here, the one before is being hashed, and those before that
         are being compressed, on other threads.
         """
-        whole = blake3.blake3()
+        hasher = blake3.blake3()
         hashed: Future[object] | None = None
-        flowing: deque[tuple[list[memoryview], Future[list[bytes]]]] = deque()
+        pending: deque[tuple[list[memoryview], Future[list[bytes]]]] = deque()
         parts: _Parts = []
         shares: _Shares = []
 
-        def settle(most: int) -> None:
-            while len(flowing) > most:
-                chunks, digests = flowing.popleft()
+        def store_hashed(waiting: int) -> None:
+            """Store buffers until only `waiting` are left."""
+            while len(pending) > waiting:
+                chunks, digests = pending.popleft()
                 self._put_chunks(chunks, digests.result(), parts, shares)
 
         submit = self._ready().submit
-        for item in chunking.pieces(buffers):
+        for item in chunking.cut_buffers(buffers):
             if hashed is not None:
                 hashed.result()
             if isinstance(item, int):
-                settle(0)
-                hashed = submit(hash_zeros, whole, item)
+                store_hashed(0)
+                hashed = submit(hash_zeros, hasher, item)
                 parts.append((pack_format.HOLE, item))
                 continue
-            hashed = submit(_update, whole, item)
-            flowing.append((item, submit(_digests, item)))
-            settle(1)
-        settle(0)
+            hashed = submit(_update, hasher, item)
+            pending.append((item, submit(_digests, item)))
+            store_hashed(1)
+        store_hashed(0)
         if hashed is not None:
             hashed.result()
         check()
-        digest, size = whole.digest(), sum(length for _, length in parts)
+        digest, size = hasher.digest(), sum(length for _, length in parts)
         self.hold([digest])
         if self.held.get(digest) is not True:
             self.add_file(_file_record(digest, size, parts))
-        return Stored(named(digest), size, shares)
+        return Stored(format_digest(digest), size, shares)
 
     def _put_chunks(
         self, chunks: list[memoryview], digests: list[bytes], parts: _Parts, shares: _Shares
@@ -150,12 +157,12 @@ class Writer:
     # -- keeping
 
     def recall(self, signatures: list[Signature]) -> list[tuple[bytes, bool] | None]:
-        """What was remembered of each: its digest, and whether it is stored (and now held)."""
+        """The remembered digest of each, and whether it is stored (and now held)."""
         if self._refused is not None:
             return self._index.remembered(signatures)
         self._ready()
         assert self._lease is not None
-        with self._guarded(), self._gate.shared():
+        with self._guarded(), self._store_lock.shared():
             found = self._index.remembered(signatures)
             new = {row[0] for row in found if row and row[1] and self.held.get(row[0]) is not True}
             self._lease.hold(b"".join(new))
@@ -163,20 +170,20 @@ class Writer:
         return found
 
     def remember(self, signature: Signature, digest: bytes) -> None:
-        """Believe this digest of that signature the next time; written down by `flush`."""
+        """Remember the digest of a file with this signature; `flush` writes it to the index."""
         if self._refused is None:
-            self._seen.append((signature, digest))
+            self._new_signatures.append((signature, digest))
 
     def hold(self, digests: list[bytes]) -> None:
-        """From now on the sweep lets these be; those that are here already enter `held`."""
-        asked = [digest for digest in digests if self.held.get(digest) is not True]
-        if not asked:
+        """Protect these from gc; those that are stored already are added to `held`."""
+        new = [digest for digest in digests if self.held.get(digest) is not True]
+        if not new:
             return
         self._ready()
         assert self._lease is not None
-        with self._guarded(), self._gate.shared():
-            self._lease.hold(b"".join(asked))
-            for digest, whole in self._index.known(asked):
+        with self._guarded(), self._store_lock.shared():
+            self._lease.hold(b"".join(new))
+            for digest, whole in self._index.known(new):
                 self.held[digest] = whole or self.held.get(digest, False)
 
     def flush(self) -> None:
@@ -186,10 +193,10 @@ class Writer:
         with self._guarded():
             if self._packer is not None:
                 self._packer.finish()
-            if self._seen:
+            if self._new_signatures:
                 with self._index.writing() as db:
-                    self._index.remember(db, self._seen)
-                self._seen.clear()
+                    self._index.remember(db, self._new_signatures)
+                self._new_signatures.clear()
 
     def close(self) -> None:
         try:
@@ -200,10 +207,10 @@ class Writer:
                 self._packer.abandon()
                 self._packer = None
             if self._lease is not None:
-                self._lease.release(self._gate)
+                self._lease.release(self._store_lock)
                 self._lease = None
 
-    def _ready(self) -> Packer:
+    def _ready(self) -> PackWriter:
         if self._broken is not None:
             raise self._broken
         if self._packer is None:
@@ -213,7 +220,7 @@ class Writer:
                 if self._lease is None:
                     self._lease = Lease(self._path / "leases", self._lease_name)
                 threads = max(1, min(4, len(os.sched_getaffinity(0))))
-                self._packer = Packer(self._path / "packs", self._named, threads=threads)
+                self._packer = PackWriter(self._path / "packs", self._publish, threads=threads)
         assert self._packer is not None
         return self._packer
 
@@ -229,12 +236,12 @@ class Writer:
         self.held[digest] = whole
         return block
 
-    def add_file(self, file: pack_format.File) -> None:
+    def add_file(self, file: pack_format.FileRecord) -> None:
         self._ready().add_file(file)
         self.held[file.digest] = True
 
-    def _named(self, pack: OpenPack) -> None:
-        with self._gate.shared():
+    def _publish(self, pack: OpenPack) -> None:
+        with self._store_lock.shared():
             name = pack.publish()
             with self._index.writing() as db:
                 self._index.add_pack(db, name, pack.size, pack.table)
@@ -251,7 +258,7 @@ class Writer:
             raise
 
     def _break(self, error: BaseException) -> ClewError:
-        """End all writing; gives the error to raise, now and from every later call."""
+        """Stop writing; returns the error that this and every later call raises."""
         if isinstance(error, ClewError):
             self._broken = error
         elif isinstance(error, OSError):
@@ -262,31 +269,31 @@ class Writer:
             self._packer.abandon()
             self._packer = None
         self.held.clear()
-        self._seen.clear()
+        self._new_signatures.clear()
         return self._broken
 
 
-def _file_record(digest: bytes, size: int, parts: _Parts) -> pack_format.File:
-    return pack_format.File(digest, size, pack_format.FILE, pack_format.pack_parts(parts))
+def _file_record(digest: bytes, size: int, parts: _Parts) -> pack_format.FileRecord:
+    return pack_format.FileRecord(digest, size, pack_format.FILE, pack_format.pack_parts(parts))
 
 
 def _digests(chunks: list[memoryview]) -> list[bytes]:
     return [blake3.blake3(chunk).digest() for chunk in chunks]
 
 
-def _update(whole: blake3.blake3, chunks: list[memoryview]) -> None:
+def _update(hasher: blake3.blake3, chunks: list[memoryview]) -> None:
     for chunk in chunks:
-        whole.update(chunk)
+        hasher.update(chunk)
 
 
-def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Buffers of at least the reading size, the last one excepted."""
+def _join_pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Join pieces to buffers of at least READ_SIZE, except the last one."""
     waiting: list[bytes] = []
     size = 0
     for chunk in chunks:
         waiting.append(chunk)
         size += len(chunk)
-        if size >= chunking.BUFFER:
+        if size >= chunking.READ_SIZE:
             yield b"".join(waiting)
             waiting, size = [], 0
     if size:

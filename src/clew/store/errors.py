@@ -1,8 +1,8 @@
-"""What can go wrong with bytes, said in the words of the one exception tree.
+"""Errors of the store, and conversion of system errors to them.
 
 ClewError
-├── Changed       changed       1   a file was not, or did not stay, what the caller expected
-├── Oversized     oversized     1   a content is longer than it can be where a record names it
+├── Changed       changed       1   a file changed before or while it was read
+├── Oversized     oversized     1   a content is longer than a record of its kind may be
 ├── TooSparse     too-sparse    1   a file has more holes than are hashed
 └── Unreachable   unreachable   1   a remote does not answer
 """
@@ -64,10 +64,10 @@ def from_sqlite(error: sqlite3.Error, *, where: str) -> ClewError:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return Busy(text, hint="try again when the other program is done")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return Damaged(text, hint="delete it: it is made again from the packs")
+        return Damaged(text, hint="delete it: it is rebuilt from the packs")
     return ClewError(text)
 
 
-def shown(path: bytes | str | os.PathLike[str]) -> str:
-    """A path as it may stand in a message, whatever bytes it holds."""
+def display_path(path: bytes | str | os.PathLike[str]) -> str:
+    """A path as text for a message; undecodable bytes are replaced."""
     return os.fsencode(path).decode("utf-8", "replace")

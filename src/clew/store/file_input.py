@@ -1,8 +1,8 @@
-"""Files on their way in: which to believe, how to read them.
+"""Read files into the store, and skip those whose signature is known.
 
-A file is what it says only if its signature is the same before and after reading. Its digest is
-remembered by that signature, unless the file changed so recently that one more change might
-carry the same times; then it is hashed again the next time.
+Bytes count only if the signature of the file is the same before and after reading. The digest is
+remembered with that signature, unless the file changed so recently that another change could get
+the same times; then the file is hashed again the next time.
 """
 
 from __future__ import annotations
@@ -18,55 +18,55 @@ import blake3
 from clew.confined_files import HOST, Confined
 from clew.errors import ClewError
 from clew.store.content_reader import hash_zeros
-from clew.store.content_writer import Writer
-from clew.store.errors import Changed, TooSparse, from_os, shown
+from clew.store.content_writer import ContentWriter
+from clew.store.errors import Changed, TooSparse, display_path, from_os
 from clew.store.packs import chunking, pack_format
-from clew.store.types import Signature, Stored, digest_of, named
+from clew.store.types import Signature, Stored, format_digest, parse_digest
 
-SMALL = 4 << 20
-"""Up to this size a file is read in one go; beyond it, it flows through threads."""
-RACY = 2_000_000_000
-"""ns; coarser than any file system's clock."""
+SMALL_FILE = 4 << 20
+"""Bytes. A smaller file is read at once; a larger one passes through threads in buffers."""
+RACY_NS = 2_000_000_000
+"""Nanoseconds; coarser than the clock of any file system."""
 BATCH = 256
 """Files that are looked up together."""
 
 
-def put(
-    writer: Writer,
+def put_files(
+    writer: ContentWriter,
     paths: Sequence[bytes],
     expect: Sequence[Signature | None],
     *,
     keep: bool,
-    anew: bool = False,
+    reread: bool = False,
     within: Confined = HOST,
 ) -> Iterator[Stored | ClewError]:
-    """What became of each file, in their order. A broken store raises."""
+    """The result for each file, in order. Raises if the store cannot be written any more."""
     for i in range(0, len(paths), BATCH):
         batch = paths[i : i + BATCH], expect[i : i + BATCH]
-        yield from _Batch(writer, *batch, keep=keep, anew=anew, within=within).run()
+        yield from _Batch(writer, *batch, keep=keep, reread=reread, within=within).run()
 
 
-def recall(writer: Writer, signatures: Sequence[Signature]) -> Iterator[Stored | None]:
+def recall_files(writer: ContentWriter, signatures: Sequence[Signature]) -> Iterator[Stored | None]:
     """The contents of files that had exactly these signatures when they were stored."""
     for i in range(0, len(signatures), BATCH):
         batch = list(signatures[i : i + BATCH])
         for signature, row in zip(batch, writer.recall(batch), strict=True):
-            yield Stored(named(row[0]), signature.size) if row and row[1] else None
+            yield Stored(format_digest(row[0]), signature.size) if row and row[1] else None
 
 
 class _Batch:
     def __init__(
         self,
-        writer: Writer,
+        writer: ContentWriter,
         paths: Sequence[bytes],
         expect: Sequence[Signature | None],
         *,
         keep: bool,
-        anew: bool,
+        reread: bool,
         within: Confined,
     ) -> None:
         self._writer = writer
-        self._anew = anew
+        self._reread = reread
         self._within = within
         self._paths = paths
         self._expect = expect
@@ -76,29 +76,29 @@ class _Batch:
         self._weight = 0
 
     def run(self) -> Iterator[Stored | ClewError]:
-        for i in range(len(self._paths)) if self._anew else self._unknown():
+        for i in range(len(self._paths)) if self._reread else self._unknown():
             self._read(i)
         self._settle()
         return (self._done[i] for i in range(len(self._paths)))
 
     def _unknown(self) -> list[int]:
-        """The files that must be read: of the others it is known by their signatures what is in."""
+        """The files that must be read; the others are recognised by their signatures."""
         signatures: dict[int, Signature] = {}
         for i, path in enumerate(self._paths):
             try:
                 signature = Signature.of(self._within.stat(path))
             except OSError as error:
-                self._done[i] = from_os(error, doing=f"read {shown(path)}")
+                self._done[i] = from_os(error, doing=f"read {display_path(path)}")
                 continue
             if self._expect[i] is None or self._expect[i] == signature:
                 signatures[i] = signature
             else:
-                self._done[i] = Changed(f"{shown(path)} is not what it was")
+                self._done[i] = Changed(f"{display_path(path)} changed since it was last seen")
         unknown: list[int] = []
         known = self._writer.recall(list(signatures.values()))
         for (i, signature), row in zip(signatures.items(), known, strict=True):
             if row is not None and (row[1] or not self._keep):
-                self._done[i] = Stored(named(row[0]), signature.size)
+                self._done[i] = Stored(format_digest(row[0]), signature.size)
             else:
                 unknown.append(i)
         return unknown
@@ -108,7 +108,7 @@ class _Batch:
         try:
             fd = self._within.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError as error:
-            self._done[i] = from_os(error, doing=f"read {shown(path)}")
+            self._done[i] = from_os(error, doing=f"read {display_path(path)}")
             return
         try:
             self._read_open(i, fd, path)
@@ -124,37 +124,36 @@ class _Batch:
         status = os.fstat(fd)
         before = Signature.of(status)
         if not stat.S_ISREG(status.st_mode):
-            raise ClewError(f"{shown(path)} is not a regular file")
+            raise ClewError(f"{display_path(path)} is not a regular file")
         if self._expect[i] is not None and before != self._expect[i]:
-            raise Changed(f"{shown(path)} is not what it was")
+            raise Changed(f"{display_path(path)} changed since it was last seen")
 
         def unchanged() -> None:
             if Signature.of(os.fstat(fd)) != before:
-                raise Changed(f"{shown(path)} changed while it was read")
+                raise Changed(f"{display_path(path)} changed while it was read")
 
-        if before.size > SMALL:
-            self._refuse_too_sparse(path, chunking.hole_bytes(fd, status))
-            buffers = _exactly(chunking.read_all(fd, status), before.size, path)
+        if before.size > SMALL_FILE:
+            self._refuse_too_sparse(path, chunking.count_hole_bytes(fd, status))
+            buffers = _check_size(chunking.read_buffers(fd, status), before.size, path)
             store = self._writer.put_buffers if self._keep else _hash
             self._finish(i, store(buffers, check=unchanged), before, started)
             return
         with _reading(path):
             data = _read_small(fd, before.size)
         if len(data) != before.size:
-            raise Changed(f"{shown(path)} does not hold as many bytes as its size says")
+            raise Changed(f"{display_path(path)} does not hold as many bytes as its size says")
         unchanged()
         self._waiting.append((i, data, before, started))
         self._weight += len(data)
-        if self._weight > SMALL:
+        if self._weight > SMALL_FILE:
             self._settle()
 
     def _refuse_too_sparse(self, path: bytes, holes: int) -> None:
-        """A hole costs its maker nothing, but its digest takes as long as that of data: a command
-        that leaves files of terabytes would occupy its recorder for hours."""
-        if self._writer.holes + holes > pack_format.MOST_REPEATED:
+        """Limit holes: they cost nothing to make, but hashing terabytes of them takes hours."""
+        if self._writer.holes + holes > pack_format.MAX_REPEATED:
             raise TooSparse(
-                f"{shown(path)} is sparse: at most {pack_format.MOST_REPEATED >> 30} GiB of holes"
-                " are hashed, those of all files together"
+                f"{display_path(path)} is sparse: at most {pack_format.MAX_REPEATED >> 30} GiB of"
+                " holes are hashed, those of all files together"
             )
         self._writer.holes += holes
 
@@ -164,14 +163,16 @@ class _Batch:
         if self._keep:
             stored = self._writer.put_all([data for _, data, _, _ in waiting])
         else:
-            stored = [Stored(named(blake3.blake3(w[1]).digest()), len(w[1])) for w in waiting]
+            stored = [
+                Stored(format_digest(blake3.blake3(w[1]).digest()), len(w[1])) for w in waiting
+            ]
         for (i, _, before, started), content in zip(waiting, stored, strict=True):
             self._finish(i, content, before, started)
 
     def _finish(self, i: int, stored: Stored, before: Signature, started: int) -> None:
         self._done[i] = stored
-        digest = digest_of(stored.digest)
-        if digest is not None and max(before.mtime, before.ctime) + RACY < started:
+        digest = parse_digest(stored.digest)
+        if digest is not None and max(before.mtime, before.ctime) + RACY_NS < started:
             self._writer.remember(before, digest)
 
 
@@ -180,11 +181,11 @@ def _reading(path: bytes) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise from_os(error, doing=f"read {shown(path)}") from error
+        raise from_os(error, doing=f"read {display_path(path)}") from error
 
 
 def _read_small(fd: int, size: int) -> bytes:
-    """At most one byte more than `size`: enough to see that there is more than the size says."""
+    """Read at most one byte more than `size`, which shows that the file is longer."""
     data = os.read(fd, size + 1)
     while data and len(data) < size:
         more = os.read(fd, size + 1 - len(data))
@@ -194,15 +195,15 @@ def _read_small(fd: int, size: int) -> bytes:
     return data
 
 
-def _exactly(buffers: Iterator[bytes | int], size: int, path: bytes) -> Iterator[bytes | int]:
-    """The same, but Changed when less comes; errors are said of the file they are of."""
-    left = size
+def _check_size(buffers: Iterator[bytes | int], size: int, path: bytes) -> Iterator[bytes | int]:
+    """The same buffers; raises Changed if they are shorter than `size`."""
+    remaining = size
     with _reading(path):
         for buffer in buffers:
-            left -= buffer if isinstance(buffer, int) else len(buffer)
+            remaining -= buffer if isinstance(buffer, int) else len(buffer)
             yield buffer
-    if left:
-        raise Changed(f"{shown(path)} became shorter while it was read")
+    if remaining:
+        raise Changed(f"{display_path(path)} became shorter while it was read")
 
 
 def _hash(buffers: Iterable[bytes | int], *, check: Callable[[], None]) -> Stored:
@@ -215,4 +216,4 @@ def _hash(buffers: Iterable[bytes | int], *, check: Callable[[], None]) -> Store
             whole.update(buffer)
             size += len(buffer)
     check()
-    return Stored(named(whole.digest()), size)
+    return Stored(format_digest(whole.digest()), size)

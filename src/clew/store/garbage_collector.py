@@ -1,17 +1,15 @@
-"""gc: mark what is needed, sweep the rest, while others go on putting.
+"""gc: mark the needed content and sweep the rest while other processes write.
 
 1. Mark the contents in `live` and those that leases hold.
-2. Close the gate, read the leases once more, drop the rest from the index in one transaction, and
-   remove the packs that nothing refers to any more. This needs next to no room: a full disk can be
-   swept.
+2. Take the store lock, read the leases again, drop the rest from the index in one transaction, and
+   remove unused packs. This needs almost no room, so it works on a full disk.
 3. Copy what is left in packs that are at least half empty into new packs, and sync those. Where
    there is no room to copy, free the blocks of these packs that nothing refers to in place (a hole
    in the file), and stop.
-4. Close the gate again. What became needed meanwhile keeps its old pack; the other packs that were
-   copied are replaced by the new ones in one transaction, and removed.
+4. Take the store lock again. Packs with content that became needed meanwhile stay; the other copied
+   packs are replaced by the new ones in one transaction, and removed.
 
-Killed at any moment, either the transaction happened or not; files that nothing refers to go the
-next time.
+A kill leaves the index before or after a transaction; the next gc removes unused files.
 """
 
 from __future__ import annotations
@@ -24,31 +22,32 @@ from pathlib import Path
 
 from clew.disk_reserve import NO_ROOM
 from clew.errors import Busy
-from clew.store.content_reader import Reader
+from clew.store.content_reader import ContentReader
 from clew.store.errors import from_os
 from clew.store.index import Index
-from clew.store.leases import Gate, abandoned, begin_sweep, end_sweep, held
+from clew.store.leases import StoreLock, begin_sweep, end_sweep, is_abandoned, read_held_digests
 from clew.store.packs import pack_format
-from clew.store.packs.pack_writer import OpenPack, Packer
-from clew.store.types import Reclaimed, digest_of
+from clew.store.packs.pack_writer import OpenPack, PackWriter
+from clew.store.types import Reclaimed, parse_digest
 
 Live = Iterable[str] | Callable[[], Iterable[str]]
-"""The contents that are named, asked for after the sweep began: what is named later is leased."""
-TINY = 4 << 20
-"""Packs below this are gathered into one when there are many of them."""
-MANY = 64
+"""The contents to keep, listed after the sweep began: content named later is leased."""
+SMALL_PACK = 4 << 20
+"""Bytes. Packs below this are merged when there are many of them."""
+MANY_SMALL_PACKS = 64
 
 
 class Sweep:
-    def __init__(self, path: Path, index: Index, gate: Gate, reader: Reader) -> None:
+    def __init__(
+        self, path: Path, index: Index, store_lock: StoreLock, reader: ContentReader
+    ) -> None:
         self._path = path
         self._directory = path / "packs"
         self._index = index
-        self._gate = gate
+        self._store_lock = store_lock
         self._reader = reader
         self._copied: list[OpenPack] = []
         self._marked: set[bytes] = set()  # contents and chunks that stay
-        self._contents = 0
 
     def run(self, live: Live, *, dry_run: bool) -> Reclaimed:
         try:
@@ -59,7 +58,7 @@ class Sweep:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return self._run(live, dry_run=dry_run)
         except BlockingIOError as error:
-            raise Busy("another gc or fsck is at work", hint="try again when it is done") from error
+            raise Busy("another gc or fsck is running", hint="try again when it is done") from error
         except OSError as error:
             raise from_os(error, doing=f"write to {self._path}") from error
         finally:
@@ -69,14 +68,14 @@ class Sweep:
 
     def _run(self, live: Live, *, dry_run: bool) -> Reclaimed:
         leases = self._path / "leases"
-        with self._gate.exclusive():
+        with self._store_lock.exclusive():
             begin_sweep(leases)
         try:
             names = live() if callable(live) else live
-            self._mark(raw for name in names if (raw := digest_of(name)) is not None)
+            self._mark(raw for name in names if (raw := parse_digest(name)) is not None)
             before = self._usage()
-            with self._gate.exclusive():
-                self._mark(held(leases))
+            with self._store_lock.exclusive():
+                self._mark(read_held_digests(leases))
                 if dry_run:
                     return self._estimate()
                 dropped = len(self._dead())
@@ -99,14 +98,14 @@ class Sweep:
             self._marked.add(digest)
             file = self._index.file(digest)
             if file is not None:
-                self._marked.update(part for part, _ in pack_format.parts_of(file[2]))
+                self._marked.update(part for part, _ in pack_format.unpack_parts(file[2]))
 
     # -- measure
 
     def _usage(self) -> int:
         total = 0
         for path in self._directory.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # others come and go
+            with contextlib.suppress(FileNotFoundError):  # other processes add and remove packs
                 found = path.stat()
                 total += min(found.st_size, found.st_blocks * 512)  # blocks may be freed in place
         return total
@@ -115,15 +114,15 @@ class Sweep:
         return [digest for digest in self._index.contents() if digest not in self._marked]
 
     def _estimate(self) -> Reclaimed:
-        """What would go: whole packs, and the dead share of the packs that would be rewritten."""
+        """What would be freed: unused packs, and the unused part of packs that would be copied."""
         freed = 0
-        for size, living in self._weights().values():
-            if living * 2 <= size:
-                freed += size - living
+        for size, needed_bytes in self._weights().values():
+            if needed_bytes * 2 <= size:
+                freed += size - needed_bytes
         return Reclaimed(len(self._dead()), freed)
 
     def _weights(self) -> dict[int, tuple[int, int]]:
-        """Each pack's size, and how much of it is needed. Packs that come meanwhile are let be."""
+        """Each pack's size, and how much of it is needed. New packs are ignored."""
         weights = {number: [size, 0] for number, _, size in self._index.packs()}
         for digest, pack, length, stored, total in self._index.shares():
             if digest in self._marked and pack in weights:
@@ -131,13 +130,18 @@ class Sweep:
         for digest, pack, size in self._index.records():
             if digest in self._marked and pack in weights:
                 weights[pack][1] += size
-        return {number: (size, min(size, living)) for number, (size, living) in weights.items()}
+        return {
+            number: (size, min(size, needed_bytes))
+            for number, (size, needed_bytes) in weights.items()
+        }
 
     def _sparse_packs(self) -> set[int]:
         weights = self._weights()
-        moving = {n for n, (size, living) in weights.items() if 0 < living * 2 <= size}
-        tiny = [n for n, (size, living) in weights.items() if living and size < TINY]
-        if len(tiny) >= MANY:
+        moving = {n for n, (size, needed_bytes) in weights.items() if 0 < needed_bytes * 2 <= size}
+        tiny = [
+            n for n, (size, needed_bytes) in weights.items() if needed_bytes and size < SMALL_PACK
+        ]
+        if len(tiny) >= MANY_SMALL_PACKS:
             moving.update(tiny)
         return moving
 
@@ -149,15 +153,15 @@ class Sweep:
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
-            with self._gate.exclusive():
+            with self._store_lock.exclusive():
                 self._free_in_place(moving)
             return
-        with self._gate.exclusive():
-            self._mark(held(leases))
+        with self._store_lock.exclusive():
+            self._mark(read_held_digests(leases))
             self._drop(moving, moved)
 
     def _free_in_place(self, sparse: set[int]) -> None:
-        """Inside the closed gate: free the blocks that the index does not know any more."""
+        """Free the blocks that the index does not use; requires the exclusive store lock."""
         names = {number: name for number, name, _ in self._index.packs() if number in sparse}
         needed: dict[int, set[int]] = {number: set() for number in names}
         for _, pack, position, *_ in self._index.blocks():
@@ -170,11 +174,11 @@ class Sweep:
                     pack_format.free_block(path, block)
 
     def _copy(self, moving: set[int]) -> set[bytes]:
-        """Put what is needed of these packs into new ones; synced, not named yet."""
+        """Copy what is needed of these packs into new ones; synced, not published yet."""
         moved: set[bytes] = set()
         if not moving:
             return moved
-        packer = Packer(self._directory, self._copied.append, threads=1)
+        packer = PackWriter(self._directory, self._copied.append, threads=1)
         try:
             for _, digest, whole in self._index.chunks_in(moving):
                 if digest in self._marked:
@@ -194,12 +198,12 @@ class Sweep:
         packer.abandon()
         return moved
 
-    # -- drop, inside the closed gate
+    # -- drop, with the exclusive store lock
 
     def _drop(self, moving: set[int], moved: set[bytes]) -> None:
         needed = [(p, d) for p, d, _ in self._index.chunks_in(moving)]
         needed += [(p, f.digest) for p in moving for f in self._index.files_of_pack(p)]
-        # A pack goes when all that is needed of it now was copied before.
+        # A pack is removed if everything that is needed of it was copied.
         staying = {p for p, d in needed if d in self._marked and d not in moved}
         names = [(pack, pack.publish()) for pack in self._copied]
         with self._index.writing() as db:
@@ -212,12 +216,12 @@ class Sweep:
         self._unlink_unknown()
 
     def _unlink_unknown(self) -> None:
-        """Files that the index does not name: left by a crash, or dropped just now."""
+        """Remove files that are not in the index: left by a crash, or just dropped."""
         known = {name for _, name, _ in self._index.packs()}
         for entry in os.scandir(self._directory):
             path = Path(entry.path)
             if entry.name.endswith(".pack"):
                 if entry.name not in known:
                     path.unlink(missing_ok=True)
-            elif entry.name.endswith(".part") and abandoned(path):
+            elif entry.name.endswith(".part") and is_abandoned(path):
                 path.unlink(missing_ok=True)

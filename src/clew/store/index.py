@@ -1,7 +1,7 @@
-"""Where everything is: a SQLite file that mirrors the packs and remembers digests by signature.
+"""The store's index: a SQLite file that locates chunks in packs, and maps signatures to digests.
 
-The index is only ever written after the packs it names are synced, and it can be rebuilt from them,
-so losing it loses nothing but time. All of the store's SQL stands here.
+It is written only after the packs it names are synced, and can be rebuilt from them. All SQL of the
+store is in this module.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.store.errors import from_sqlite
-from clew.store.packs.pack_format import HOLE, Chunk, File, Table, pack_parts, parts_of
+from clew.store.packs.pack_format import HOLE, Chunk, FileRecord, Table, pack_parts, unpack_parts
 from clew.store.types import Signature
 
 VERSION = 1
-_WAIT = 120_000  # ms; another writer's transaction is short, but its disk may be slow
+_BUSY_TIMEOUT = 120.0  # seconds; transactions are short, but a disk may be slow
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS packs (
@@ -63,15 +63,15 @@ _UNSIGNED = 1 << 63
 _BATCH = 128
 _KNOWN = {count: _known(count) for count in (1, _BATCH)}
 _REMEMBERED = {count: _remembered(count) for count in (1, _BATCH)}
-"""Two sizes, so that prepared statements serve one and many alike."""
+"""Statements for one and for many values, so that they can be prepared."""
 _PLACE = """
 SELECT b.id, p.name, b.position, b.stored, b.length, b.codec, c.start, c.length
 FROM chunks c JOIN blocks b ON b.id = c.block JOIN packs p ON p.id = b.pack WHERE c.digest = ?
 """
 
 
-class Place(NamedTuple):
-    """Where a chunk is."""
+class ChunkLocation(NamedTuple):
+    """The position of a chunk in a pack."""
 
     block: int
     pack: str
@@ -99,7 +99,7 @@ class Index:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, synced when it is left; nothing of it is there when it fails."""
+        """One transaction, synced at the end and rolled back on an error."""
         with self._errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -118,10 +118,10 @@ class Index:
     def close(self) -> None:
         self._db.close()
 
-    # -- asking
+    # -- look up
 
     def known(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bool]]:
-        """Those that are here; True: a content, False: only a part of contents."""
+        """Those that are stored; True: as a content, False: only as a part of contents."""
         whole: dict[bytes, bool] = {}
         with self._errors():
             for batch in _batches(digests):
@@ -134,21 +134,21 @@ class Index:
 
     def remembered(self, signatures: Sequence[Signature]) -> list[tuple[bytes, bool] | None]:
         """The digest of the file that had exactly this signature, and whether it is stored."""
-        found: list[tuple[bytes, bool] | None] = [None] * len(signatures)
-        asked = [s if s.ino < _UNSIGNED else s._replace(ino=_signed(s.ino)) for s in signatures]
+        digests: list[tuple[bytes, bool] | None] = [None] * len(signatures)
+        wanted = [s if s.ino < _UNSIGNED else s._replace(ino=_signed(s.ino)) for s in signatures]
         start = 0
         with self._errors():
-            for batch in _batches(asked, blank=(None,) * len(Signature._fields)):
+            for batch in _batches(wanted, blank=(None,) * len(Signature._fields)):
                 values = tuple(chain.from_iterable(batch))
-                for at, digest, here in self._db.execute(_REMEMBERED[len(batch)], values):
-                    found[start + at] = digest, bool(here)
+                for at, digest, stored in self._db.execute(_REMEMBERED[len(batch)], values):
+                    digests[start + at] = digest, bool(stored)
                 start += len(batch)
-        return found
+        return digests
 
-    def place(self, digest: bytes) -> Place | None:
+    def locate(self, digest: bytes) -> ChunkLocation | None:
         with self._errors():
             row = self._db.execute(_PLACE, (digest,)).fetchone()
-        return None if row is None else Place(*row)
+        return None if row is None else ChunkLocation(*row)
 
     def file(self, digest: bytes) -> tuple[int, int, bytes] | None:
         """(size, kind, parts) of a content that is more than one chunk."""
@@ -166,22 +166,12 @@ class Index:
             ).fetchone()
         return None if row is None else int(row[0])
 
-    def between(self, low: bytes, high: bytes, *, limit: int) -> list[bytes]:
-        """Contents whose digests lie in a range."""
-        with self._errors():
-            rows = self._db.execute(
-                "SELECT digest FROM files WHERE digest BETWEEN ?1 AND ?2 UNION "
-                "SELECT digest FROM chunks WHERE digest BETWEEN ?1 AND ?2 AND whole LIMIT ?3",
-                (low, high, limit),
-            ).fetchall()
-        return [row[0] for row in rows]
-
-    # -- everything, for checking and sweeping
+    # -- list everything, for fsck and gc
 
     def integrity(self) -> list[str]:
-        """What SQLite finds wrong with the file itself."""
-        found = [str(row[0]) for row in self._all("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+        """Errors that SQLite finds in the file itself."""
+        messages = [str(row[0]) for row in self._all("PRAGMA integrity_check")]
+        return [] if messages == ["ok"] else messages
 
     def packs(self) -> list[tuple[int, str, int]]:
         return self._all("SELECT id, name, size FROM packs ORDER BY id")
@@ -213,14 +203,6 @@ class Index:
         sql = "SELECT digest FROM files UNION SELECT digest FROM chunks WHERE whole"
         return [row[0] for row in self._all(sql)]
 
-    def orphans(self) -> list[bytes]:
-        """Chunks whose block or pack the index does not know."""
-        sql = (
-            "SELECT digest FROM chunks WHERE block NOT IN "
-            "(SELECT b.id FROM blocks b JOIN packs p ON p.id = b.pack)"
-        )
-        return [row[0] for row in self._all(sql)]
-
     def shares(self) -> Iterator[tuple[bytes, int, int, int, int]]:
         """(digest, pack, length, the block's stored bytes, the block's length) of each chunk."""
         with self._errors():
@@ -243,9 +225,9 @@ class Index:
                 if pack in packs:
                     yield pack, digest, bool(whole)
 
-    def files_of_pack(self, pack: int) -> list[File]:
+    def files_of_pack(self, pack: int) -> list[FileRecord]:
         rows = self._all("SELECT digest, size, kind, parts FROM files WHERE pack = ?", pack)
-        return [File(*row) for row in rows]
+        return [FileRecord(*row) for row in rows]
 
     def _all(self, sql: str, *values: object) -> list[Any]:
         with self._errors():
@@ -254,7 +236,7 @@ class Index:
     # -- writing, inside `writing`
 
     def add_pack(self, db: sqlite3.Connection, name: str, size: int, table: Table) -> None:
-        """What a synced pack holds. What is known already stays where it is."""
+        """Add a synced pack. Chunks that are known already keep their location."""
         row = db.execute("INSERT INTO packs (name, size) VALUES (?, ?)", (name, size))
         pack = row.lastrowid
         for block in table.blocks:
@@ -269,7 +251,7 @@ class Index:
                 start += chunk.length
             new = db.executemany("INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?, ?)", rows)
             if new.rowcount < len(rows):
-                self._add_wholes(db, block.chunks, pack)
+                self._add_records(db, block.chunks, pack)
         db.executemany(
             "INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?, ?)",
             ((f.digest, f.size, f.kind, pack, f.parts) for f in table.files),
@@ -279,8 +261,8 @@ class Index:
             ((f.digest, f.kind) for f in table.files if f.kind),
         )
 
-    def _add_wholes(self, db: sqlite3.Connection, chunks: list[Chunk], pack: int | None) -> None:
-        """A content whose chunk was here already, but as a part of others only, gets a record."""
+    def _add_records(self, db: sqlite3.Connection, chunks: list[Chunk], pack: int | None) -> None:
+        """Add a record for a content whose chunk was known only as a part of others."""
         db.executemany(
             "INSERT OR IGNORE INTO files SELECT digest, length, 0, ?, ? FROM chunks "
             "WHERE digest = ? AND NOT whole",
@@ -295,33 +277,33 @@ class Index:
         )
 
     def drop(self, db: sqlite3.Connection, *, packs: set[int], digests: Iterable[bytes]) -> None:
-        """Forget packs with all that is in them, and chunks and files wherever they are.
+        """Forget packs with their content, and chunks and files in any pack.
 
-        The bytes of a forgotten chunk stay in its pack until that goes.
+        The bytes of a forgotten chunk stay in its pack until the pack is removed.
         """
-        db.execute("CREATE TEMP TABLE going (pack INTEGER PRIMARY KEY)")
+        db.execute("CREATE TEMP TABLE dropped_packs (pack INTEGER PRIMARY KEY)")
         db.execute("CREATE TEMP TABLE dead (digest BLOB PRIMARY KEY) WITHOUT ROWID")
-        db.executemany("INSERT INTO going VALUES (?)", ((pack,) for pack in packs))
+        db.executemany("INSERT INTO dropped_packs VALUES (?)", ((pack,) for pack in packs))
         db.executemany("INSERT INTO dead VALUES (?)", ((digest,) for digest in digests))
         db.execute(
             "DELETE FROM chunks WHERE block IN "
-            "(SELECT b.id FROM blocks b JOIN going g ON g.pack = b.pack)"
+            "(SELECT b.id FROM blocks b JOIN dropped_packs g ON g.pack = b.pack)"
         )
         for table in ("files", "blocks"):
-            db.execute(f"DELETE FROM {table} WHERE pack IN (SELECT pack FROM going)")  # noqa: S608
-        db.execute("DELETE FROM packs WHERE id IN (SELECT pack FROM going)")
+            db.execute(f"DELETE FROM {table} WHERE pack IN (SELECT pack FROM dropped_packs)")  # noqa: S608
+        db.execute("DELETE FROM packs WHERE id IN (SELECT pack FROM dropped_packs)")
         for table in ("chunks", "files", "stats"):
             db.execute(f"DELETE FROM {table} WHERE digest IN (SELECT digest FROM dead)")  # noqa: S608
-        db.execute("DROP TABLE going")
+        db.execute("DROP TABLE dropped_packs")
         db.execute("DROP TABLE dead")
 
     def clear(self, db: sqlite3.Connection) -> None:
-        """Forget all packs; what is remembered of files stays."""
+        """Forget all packs; the digests of known files stay."""
         for table in ("packs", "blocks", "chunks", "files"):
             db.execute(f"DELETE FROM {table}")  # noqa: S608
 
     def drop_empty_packs(self, db: sqlite3.Connection) -> None:
-        """Forget packs that hold nothing any more."""
+        """Forget packs without content."""
         db.execute("DELETE FROM blocks WHERE id NOT IN (SELECT block FROM chunks)")
         db.execute(
             "DELETE FROM packs WHERE id NOT IN (SELECT pack FROM blocks) "
@@ -332,7 +314,7 @@ class Index:
         """Forget files that lack a chunk."""
         bad = []
         for digest, parts in db.execute("SELECT digest, parts FROM files"):
-            for part, _ in parts_of(parts):
+            for part, _ in unpack_parts(parts):
                 if (
                     part != HOLE
                     and not db.execute("SELECT 1 FROM chunks WHERE digest = ?", (part,)).fetchone()
@@ -343,7 +325,7 @@ class Index:
 
 
 def _batches(values: Sequence[Any], *, blank: object = None) -> Iterator[tuple[Any, ...]]:
-    """Few values one by one, many in batches, filled up with blanks."""
+    """Single values if they are few, else batches that are padded with blanks."""
     if len(values) <= 8:
         for value in values:
             yield (value,)
@@ -354,14 +336,14 @@ def _batches(values: Sequence[Any], *, blank: object = None) -> Iterator[tuple[A
 
 
 def _signed(number: int) -> int:
-    """Inode numbers are unsigned, SQLite's integers are not."""
+    """Inode numbers are unsigned, SQLite's integers are signed."""
     return number if number < _UNSIGNED else number - (1 << 64)
 
 
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
     db = sqlite3.connect(
-        address, uri=True, isolation_level=None, check_same_thread=False, timeout=_WAIT / 1000
+        address, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT
     )
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -379,7 +361,7 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     return db
 
 
-def in_memory() -> Index:
+def open_in_memory() -> Index:
     """An index for a store that cannot be written; filled from the packs by the caller."""
     index = Index.__new__(Index)
     index.path = Path(":memory:")

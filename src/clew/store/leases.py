@@ -1,13 +1,13 @@
-"""Who may do what at once: the gate between writers and the sweep, and the leases of running work.
+"""The store lock between writers and gc, and the leases that protect content of running work.
 
-The gate is a file lock. A writer passes it (shared) while it writes down in its lease what it is
-about to rely on and asks the index whether that is there; the sweep closes it (exclusive) while it
-reads the leases and drops what nobody needs. So a content is either found *and* held, or gone.
+The store lock is a file lock. A writer holds it shared while it adds digests to its lease and looks
+them up in the index; gc holds it exclusively while it reads the leases and drops unused content. So
+a content is either found *and* held, or gone.
 
-A lease is a file, locked as long as its holder lives, of the digests that it put or found. The
-kernel lets go of the lock when the holder dies, however it dies: its lease lapses. The lapsed
-lease of an execution stays until what it left is settled; one of nameless work, of which nothing
-is left to settle, goes with the next that is let go. A sweep removes every lapsed one.
+A lease is a file of digests that is locked while its holder lives. The kernel releases the lock
+when the holder dies, and the lease lapses. The lapsed lease of an execution stays until recovery
+has completed its record; an anonymous one is removed with the next release. gc removes all lapsed
+leases.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pathlib import Path
 DIGEST = 32
 ANONYMOUS = "anonymous"
 SWEEPING = ".sweeping"
-"""Lies among the leases while a sweep is under way (or was, when it was killed)."""
+"""Exists among the leases during a sweep, or after one that was killed."""
 
 
-class Gate:
-    """One file lock, taken shared or exclusive, within one process also nested."""
+class StoreLock:
+    """A file lock, shared or exclusive. Shared locks nest within a process."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -55,7 +55,7 @@ class Gate:
 
     @contextmanager
     def exclusive(self, *, wait: bool = True) -> Iterator[None]:
-        """Alone. With wait=False: BlockingIOError when somebody is inside."""
+        """Hold it exclusively. With wait=False: BlockingIOError if it is held."""
         assert self._depth == 0
         fcntl.flock(self._fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         self._depth = 1
@@ -71,18 +71,18 @@ class Gate:
 
 
 def create_locked(directory: Path, name: str) -> tuple[int, Path]:
-    """A new file, locked by this process. Whoever finds it unlocked may take it for abandoned."""
+    """Create a file that is locked by this process. An unlocked one is abandoned."""
     while True:
         path = directory / name.replace("*", os.urandom(8).hex())
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
         fcntl.flock(fd, fcntl.LOCK_EX)
         if os.fstat(fd).st_nlink:
             return fd, path
-        os.close(fd)  # swept between its making and its locking
+        os.close(fd)  # gc removed it before it was locked
 
 
-def abandoned(path: Path) -> bool:
-    """Whether the maker of a `create_locked` file is gone. A file that is gone itself is not."""
+def is_abandoned(path: Path) -> bool:
+    """Whether the creator of a `create_locked` file is dead; False if the file is gone."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -97,39 +97,39 @@ def abandoned(path: Path) -> bool:
 
 
 class Lease:
-    """This process's own."""
+    """The lease of this process."""
 
     def __init__(self, directory: Path, name: str) -> None:
         safe = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or ANONYMOUS
         self._fd, self._path = create_locked(directory, f"{safe}.*")
 
     def hold(self, digests: bytes) -> None:
-        """Write down digests, inside the gate. Not synced: a lease dies with its holder."""
-        left = memoryview(digests)
-        while left:
-            left = left[os.write(self._fd, left) :]
+        """Add digests; requires the store lock. Not synced: a lease ends with its holder."""
+        remaining = memoryview(digests)
+        while remaining:
+            remaining = remaining[os.write(self._fd, remaining) :]
 
-    def release(self, gate: Gate) -> None:
-        """Let go: by now what was held is named, or not wanted.
+    def release(self, store_lock: StoreLock) -> None:
+        """End the lease: the graph names the content by now, or it is not needed.
 
-        A sweep under way may have asked for the names before they were given, so the file stays
-        for it to read; the next sweep removes it.
+        A running sweep may have listed the live content before, so it must still see the file; the
+        next sweep removes it.
         """
         if self._fd < 0:
             return
-        with gate.shared():
+        with store_lock.shared():
             if not (self._path.parent / SWEEPING).exists():
                 self._path.unlink(missing_ok=True)
         os.close(self._fd)
         self._fd = -1
-        drop_lapsed(self._path.parent, ANONYMOUS, gate)
+        remove_lapsed(self._path.parent, ANONYMOUS, store_lock)
 
 
 def begin_sweep(directory: Path) -> None:
-    """Remove lapsed leases and keep those that end from now on; inside the closed gate."""
+    """Remove lapsed leases and keep those that end from now on; requires the exclusive lock."""
     (directory / SWEEPING).touch()
     for path in _leases(directory):
-        if abandoned(path):
+        if is_abandoned(path):
             path.unlink(missing_ok=True)
 
 
@@ -137,19 +137,20 @@ def end_sweep(directory: Path) -> None:
     (directory / SWEEPING).unlink(missing_ok=True)
 
 
-def drop_lapsed(directory: Path, name: str, gate: Gate) -> None:
-    """Remove what dead holders of this name held, once what they left is settled; a sweep under
-    way may still need them, as in `Lease.release`."""
-    with gate.shared():
+def remove_lapsed(directory: Path, name: str, store_lock: StoreLock) -> None:
+    """Remove the leases of dead holders of this name, unless a sweep is running, which may still
+    need them (see `Lease.release`)."""
+    with store_lock.shared():
         if (directory / SWEEPING).exists():
             return
         for path in directory.glob(f"{name}.*"):
-            if abandoned(path):
+            if is_abandoned(path):
                 path.unlink(missing_ok=True)
 
 
-def held(directory: Path) -> set[bytes]:
-    """Every digest that work relies on, or did since the sweep began; inside the closed gate."""
+def read_held_digests(directory: Path) -> set[bytes]:
+    """All digests in leases, also of those released since the sweep began; requires the
+    exclusive lock."""
     digests: set[bytes] = set()
     for path in _leases(directory):
         data = path.read_bytes()

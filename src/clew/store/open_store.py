@@ -1,4 +1,4 @@
-"""Opening a store, making one, and making the index anew from the packs."""
+"""Create or open the directory and the index of a store."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pathlib import Path
 
 from clew.errors import ClewError, Damaged, Full
 from clew.store.errors import from_os
-from clew.store.index import Index, in_memory
-from clew.store.leases import Gate
+from clew.store.index import Index, open_in_memory
+from clew.store.leases import StoreLock
 from clew.store.packs import pack_format
 
 FORMAT = "clew-store 1\n"
 _DIRECTORIES = ("packs", "leases")
 
 
-def make(path: Path) -> bool:
-    """Make what is missing; True when the store can be written."""
+def prepare_directory(path: Path) -> bool:
+    """Create what is missing; returns whether the store can be written."""
     try:
-        found = (path / "format").read_text()
+        version = (path / "format").read_text()
     except FileNotFoundError:
         _create(path)
         return True
     except OSError as error:
         raise from_os(error, doing=f"open the store {path}") from error
-    if found != FORMAT:
+    if version != FORMAT:
         raise ClewError(
-            f"{path} is a store of another format: {found.strip()[:40]}",
+            f"{path} is a store of another format: {version.strip()[:40]}",
             hint="use the version of Clew that made it, or a newer one",
         )
     return os.access(path, os.W_OK) and os.access(path / "packs", os.W_OK)
@@ -57,12 +57,13 @@ def sync_directory(path: Path) -> None:
         os.close(fd)
 
 
-def index(path: Path, *, gate: Gate, writable: bool) -> tuple[Index, Damaged | Full | None]:
-    """The index, made from the packs when it is missing.
+def open_index(
+    path: Path, *, store_lock: StoreLock, writable: bool
+) -> tuple[Index, Damaged | Full | None]:
+    """Open the index, or rebuild it from the packs if it is missing.
 
-    When it cannot be read where it lies, one is made in memory; with it comes what is wrong, if
-    anything is: being on a read-only disk with another's log beside it is not. A full disk is:
-    SQLite needs some room even to read.
+    If it cannot be read, build one in memory and return the error with it. A full disk is such an
+    error, because SQLite needs some room even to read; a read-only disk is not.
     """
     file = path / "index.db"
     damage: Damaged | Full | None = None
@@ -71,39 +72,39 @@ def index(path: Path, *, gate: Gate, writable: bool) -> tuple[Index, Damaged | F
             return Index(file, read_only=True), None
         if file.exists():
             return Index(file), None
-        with gate.exclusive():
-            there = file.exists()
-            made = Index(file)
-            if not there:
-                fill(made, path / "packs", anew=False)
-            return made, None
+        with store_lock.exclusive():
+            existed = file.exists()
+            index = Index(file)
+            if not existed:
+                fill_index(index, path / "packs")
+            return index, None
     except (Damaged, Full) as error:
         damage = error
     except ClewError:
         if writable:
             raise
-    made = in_memory()
-    fill(made, path / "packs", anew=False)
-    return made, damage
+    index = open_in_memory()
+    fill_index(index, path / "packs")
+    return index, damage
 
 
-def renew(path: Path) -> Index:
-    """A new index in place of a damaged one; inside the closed gate."""
+def recreate_index(path: Path) -> Index:
+    """Replace a damaged index by a new one; requires the exclusive store lock."""
     for file in path.glob("index.db*"):
         file.unlink(missing_ok=True)
-    made = Index(path / "index.db")
-    fill(made, path / "packs", anew=False)
-    return made
+    index = Index(path / "index.db")
+    fill_index(index, path / "packs")
+    return index
 
 
-def fill(index: Index, directory: Path, *, anew: bool) -> int:
-    """Enter every pack into the index. Packs that cannot be read are left out; fsck names them.
+def fill_index(index: Index, directory: Path, *, clear: bool = False) -> int:
+    """Add every pack to the index and return their number; fsck reports damaged ones.
 
-    Files whose chunks are not all there are left out, too: a sweep dropped them, or a pack is lost.
+    Files with missing chunks are left out: gc dropped them, or a pack is lost.
     """
     count = 0
     with index.writing() as db:
-        if anew:
+        if clear:
             index.clear(db)
         for path in sorted(directory.glob("*.pack")):
             try:

@@ -1,4 +1,4 @@
-"""The plain values the store takes and gives."""
+"""The value types of the store's interface."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _NAME = re.compile(r"blake3:[0-9a-f]{64}")
 _signed = operator.attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
-def named(digest: bytes) -> str:
-    """The public name of content: `blake3:` and 64 hexadecimal digits."""
+def format_digest(digest: bytes) -> str:
+    """The content id: `blake3:` and 64 hexadecimal digits."""
     return PREFIX + digest.hex()
 
 
-def digest_of(name: str) -> bytes | None:
-    """The 32 bytes a full name stands for; None when it is not one."""
+def parse_digest(name: str) -> bytes | None:
+    """The 32 bytes of a content id; None if it is not one."""
     return bytes.fromhex(name[len(PREFIX) :]) if _NAME.fullmatch(name) else None
 
 
 class Signature(NamedTuple):
-    """What must be equal for a digest to be believed: the same file, not written since."""
+    """Identifies the state of a file: with an equal signature it has the same bytes."""
 
     dev: int
     ino: int
@@ -34,11 +34,11 @@ class Signature(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Signature:
-        return tuple.__new__(cls, _signed(status))  # many are made: quicker than the constructor
+        return tuple.__new__(cls, _signed(status))  # faster than the constructor
 
 
-class Share(Protocol):
-    """A block that new content went into; it knows what it weighs once it is compressed."""
+class BlockShare(Protocol):
+    """A block that contains new content. `stored` is known once it is compressed."""
 
     length: int
     stored: int | None
@@ -49,14 +49,16 @@ class Stored:
 
     __slots__ = ("_shares", "digest", "size")
 
-    def __init__(self, digest: str, size: int, shares: Sequence[tuple[Share, int]] = ()) -> None:
+    def __init__(
+        self, digest: str, size: int, shares: Sequence[tuple[BlockShare, int]] = ()
+    ) -> None:
         self.digest = digest
         self.size = size
         self._shares = shares
 
     @property
     def new_bytes(self) -> int:
-        """What this added on disk, after de-duplication and compression.
+        """Bytes that this added on disk, after de-duplication and compression.
 
         Small contents are compressed together, so each counts its share. Before `flush`, parts
         that still wait to be compressed count in full.
@@ -78,7 +80,7 @@ class Problem(NamedTuple):
     where: str
 
 
-class Report(NamedTuple):
+class CheckReport(NamedTuple):
     checked: int
     """Chunks and files whose bytes were hashed again."""
     problems: list[Problem]
@@ -86,6 +88,6 @@ class Report(NamedTuple):
 
 class Reclaimed(NamedTuple):
     files: int
-    """Contents that nobody names any more."""
+    """Contents that were removed."""
     bytes: int
-    """What their going freed, or would free, on disk."""
+    """Bytes that were, or would be, freed on disk."""

@@ -129,7 +129,7 @@ def test_what_is_damaged_can_be_put_again(tmp_path: Path) -> None:
         damaged = [digest for digest in contents if not readable(store, digest)]
         assert len(damaged) > 10
         for digest in damaged:
-            store.give_up(digest)
+            store.forget_damaged(digest)
             assert not store.has(digest)
         for digest in damaged:
             assert store.put_bytes(contents[digest]).digest == digest
@@ -145,14 +145,14 @@ def test_what_shares_a_damaged_part_is_given_up_with_it(tmp_path: Path) -> None:
         one, other = (store.put_bytes(shared + tail).digest for tail in (b"1", b"2"))
         alone = store.put_bytes(b"by itself").digest
         store.flush()
-        place = store._index.place(store._reader.parts(store._stored(one))[0][0])
+        place = store._index.locate(store._reader.parts(store._stored(one))[0][0])
         assert place is not None
         with (tmp_path / "s/packs" / place.pack).open("r+b") as pack:
             pack.seek(place.position)
             pack.write(bytes(100))
-        store.give_up(one)
+        store.forget_damaged(one)
         assert [store.has(digest) for digest in (one, other, alone)] == [False, False, True]
-        store.give_up(other)  # nothing is left to give up
+        store.forget_damaged(other)  # nothing is left to give up
         for tail in (b"1", b"2"):
             store.put_bytes(shared + tail)
         assert b"".join(store.read(one)) == shared + b"1"

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from clew.store import Store, Stored
-from clew.store.file_input import RACY
+from clew.store.file_input import RACY_NS
 
 
 def wait_until_old(root: Path) -> None:
     """Wait until the times of all files are old enough for their digests to be remembered."""
     newest = max(p.lstat().st_ctime_ns for p in root.rglob("*"))
-    while time.time_ns() <= newest + RACY:
+    while time.time_ns() <= newest + RACY_NS:
         time.sleep(0.05)  # the clock itself is what is awaited
 
 
@@ -97,6 +97,6 @@ def test_a_known_file_that_is_not_stored_any_more_is_read_again(tmp_path: Path, 
         expected = put(store, root)
         lost = store.put_file(os.fsencode(root / "left")).digest
     with Store(tmp_path / "s") as store:
-        store.give_up(lost)
+        store.forget_damaged(lost)
         assert put(store, root) == expected
         assert store.fsck().problems == []

@@ -14,8 +14,8 @@ from tests.unit.store.sample_stores import check, fill, noise, packs
 from clew.errors import Busy, NoContent
 from clew.store import Store, garbage_collector
 from clew.store.index import Index
-from clew.store.leases import Gate
-from clew.store.packs.chunking import cuts
+from clew.store.leases import StoreLock
+from clew.store.packs.chunking import find_cuts
 
 
 def test_gc_keeps_what_is_live_and_takes_the_rest(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_work_that_is_settled_during_a_sweep_keeps_its_content(tmp_path: Path) -
     def names() -> list[str]:
         lapse(dead)
         with Store(tmp_path / "s") as other:
-            other.lapse("dead")
+            other.drop_leases("dead")
         return []
 
     assert_only_this_sweep_keeps(digest, tmp_path / "s", names)
@@ -195,7 +195,7 @@ def test_what_is_put_while_packs_are_being_moved_stays(tmp_path: Path) -> None:
     live, gone = list(contents)[:3], list(contents)[20]
     running = Store(tmp_path / "s", lease="running")
     with Store(tmp_path / "s") as store:
-        sweep = garbage_collector.Sweep(store.path, store._index, store._gate, store._reader)
+        sweep = garbage_collector.Sweep(store.path, store._index, store._store_lock, store._reader)
         copy = sweep._copy
 
         def copying(moving: set[int]) -> set[bytes]:
@@ -238,7 +238,7 @@ def test_a_pack_that_comes_while_the_sweep_weighs_is_let_be(
 
 def test_a_part_put_whole_by_another_writer_stays_a_content(tmp_path: Path) -> None:
     data = noise(3 << 20)
-    part = data[: cuts(data)[0]]
+    part = data[: find_cuts(data)[0]]
     first, second = Store(tmp_path / "s"), Store(tmp_path / "s")
     whole, piece = first.put_bytes(data).digest, second.put_bytes(part).digest
     first.flush()
@@ -254,7 +254,7 @@ def test_a_part_put_whole_by_another_writer_stays_a_content(tmp_path: Path) -> N
 
 def test_one_sweep_at_a_time(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
-        gate = Gate(tmp_path / "s" / "sweep")
+        gate = StoreLock(tmp_path / "s" / "sweep")
         with gate.exclusive(), pytest.raises(Busy):
             store.gc([])
         gate.close()

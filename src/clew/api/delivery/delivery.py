@@ -51,7 +51,7 @@ class Delivery:
 class Uploader:
     """The remote interface of the store for a server."""
 
-    at_once = 1  # chunks are sent before the contents made of them
+    parallel_packs = 1  # chunks are sent before the contents made of them
 
     def __init__(self, server: Server, transfer: str) -> None:
         self._server = server
@@ -60,7 +60,7 @@ class Uploader:
     def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
         return self._missing("chunks", chunks)
 
-    def untold(self, contents: Sequence[bytes]) -> set[bytes]:
+    def without_record(self, contents: Sequence[bytes]) -> set[bytes]:
         return self._missing("contents", contents)
 
     def put_pack(self, pack: bytes, tail: bytes) -> int:
@@ -85,15 +85,15 @@ class Uploader:
             return str(json.loads(answer.whole())["executions"][0]["id"])
 
     def _missing(self, kind: str, digests: Sequence[bytes]) -> set[bytes]:
-        from clew.store.types import digest_of, named
+        from clew.store.types import format_digest, parse_digest
 
         missing: set[bytes] = set()
         for at in range(0, len(digests), _MAX_DIGESTS):
-            question = {kind: [named(digest) for digest in digests[at : at + _MAX_DIGESTS]]}
+            question = {kind: [format_digest(digest) for digest in digests[at : at + _MAX_DIGESTS]]}
             answer: dict[str, Any] = self._server.json(
                 "POST", "/api/v1/content/missing", question, query=self._transfer
             )
-            missing.update(digest_of(name) or b"" for name in answer[kind])
+            missing.update(parse_digest(name) or b"" for name in answer[kind])
         return missing
 
 
@@ -185,8 +185,8 @@ def _send(project: ProjectState, server: Server, uid: str, progress: Progress) -
             return None
         with Store(project.directory.store, lease="push") as store:
             contents = store.hold(sorted(list_live_digests(graph, found.key)))
-            missing = uploader.untold(contents)
-            with store.sending(uploader, progress) as sending:
+            missing = uploader.without_record(contents)
+            with store.start_upload(uploader, progress) as sending:
                 sending.send([digest for digest in contents if digest in missing])
                 sending.finish()
         events = export_events(graph, found)

@@ -19,7 +19,7 @@ from clew.prov.queries.formats import execution_id
 from clew.prov.queries.live_digests import list_live_digests
 from clew.prov.signatures import find_unsigned_changes, list_all_signatures
 from clew.store import Store
-from clew.store.types import named
+from clew.store.types import format_digest
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
@@ -132,7 +132,7 @@ def _check_signatures(project: ProjectState, store: Store) -> Iterator[Problem]:
         except ClewError as error:
             yield Problem(what=f"the signature cannot be checked: {error.message}", where=id_)
             continue
-        if found != signature.key or named(blake3(data).digest()) != signature.events:
+        if found != signature.key or format_digest(blake3(data).digest()) != signature.events:
             yield Problem(what="the signature is not of this record", where=id_)
             continue
         for what, where in find_unsigned_changes(project.graph, uid, from_batch(data)):

@@ -400,7 +400,7 @@ class _Sources:
         coming = {*self.taken, *self.unpacked}.union(*(run.wanted for run in runs))
         for digest, sound in self._sound.items():
             if not sound and digest in coming:
-                self._store.give_up(digest)
+                self._store.forget_damaged(digest)
         brought = self._elsewhere.brought if self._elsewhere else {}
         for digest, path in self.taken.items():
             if digest not in brought and self._store.put_file(path).digest != digest:

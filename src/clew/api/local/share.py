@@ -39,9 +39,9 @@ from clew.prov.signatures import Signature, add_signatures, list_signatures
 from clew.prov.tables import IMPORTED
 from clew.store import Store
 from clew.store.remotes import Remote, document_name, open_remote
-from clew.store.remotes.download import Receiving
+from clew.store.remotes.download import Download
 from clew.store.remotes.object_storage import REPAIR
-from clew.store.types import digest_of
+from clew.store.types import parse_digest
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
@@ -172,7 +172,7 @@ def _send(
     *,
     sign: bool,
 ) -> int:
-    with store.sending(remote, progress) as sending:
+    with store.start_upload(remote, progress) as sending:
         contents: set[str] = set()
         for execution in executions:
             contents |= end.contents(execution.uid)
@@ -225,7 +225,7 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
             lost = []
             sources = {document.inherits for uid in wanted for document in offers[uid]}
             wanted |= {uid for uid in sources if uid in offers} - here
-        receiving = store.receiving(remote, progress or _ignore_progress)
+        receiving = store.start_download(remote, progress or _ignore_progress)
         pulled = [uid for uid in oldest_first(offers) if uid in wanted]
         failures: list[ClewError] = [damaged_error(url, lost)] if lost else []
         for uid in pulled:
@@ -252,7 +252,7 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
 
 
 def _import_execution(
-    end: Endpoint, store: Store, receiving: Receiving, uid: str, documents: list[Document]
+    end: Endpoint, store: Store, receiving: Download, uid: str, documents: list[Document]
 ) -> Iterator[str]:
     """Import one execution; yields messages for the user.
 
@@ -271,7 +271,7 @@ def _import_execution(
     named = {name for events in records for name in stored_digests(events)}
     named |= {signature.events for signature in signatures}
     contents = end.lacking(uid, sorted(named))
-    receiving.receive(raw for name in contents if (raw := digest_of(name)))
+    receiving.receive(raw for name in contents if (raw := parse_digest(name)))
     end.take(store, uid, records, all_notes(documents), signatures)
     arrived = end.execution(uid)
     for event in records[0]:
@@ -294,9 +294,9 @@ MAX_EVENT_BYTES = 512 << 20
 """The limit for the events of one execution, enough for some millions."""
 
 
-def _read_events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
+def _read_events(receiving: Download, uid: str, digest: str) -> list[AnyEvent]:
     try:
-        events = from_batch(receiving.read(digest_of(digest) or b"", most=MAX_EVENT_BYTES))
+        events = from_batch(receiving.read(parse_digest(digest) or b"", most=MAX_EVENT_BYTES))
     except msgspec.DecodeError:
         events = []
     if not events or any(event.execution != uid for event in events):

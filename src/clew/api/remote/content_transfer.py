@@ -15,8 +15,8 @@ from clew.api.delivery.http_client import Server
 from clew.api.project import Progress, ignore_progress
 from clew.settings import Settings
 from clew.store import Store
-from clew.store.remotes.server_fetch import bring
-from clew.store.types import digest_of, named
+from clew.store.remotes.server_fetch import fetch_contents
+from clew.store.types import format_digest, parse_digest
 
 _PACK = 128 << 20
 """Bytes of a pack: the server's are far smaller."""
@@ -49,7 +49,7 @@ class _Window:
         return self._pack("chunks", chunks=chunks, contents=alone)
 
     def _pack(self, name: str, **digests: Sequence[bytes]) -> bytes:
-        asked = {kind: [named(digest) for digest in some] for kind, some in digests.items()}
+        asked = {kind: [format_digest(digest) for digest in some] for kind, some in digests.items()}
         headers = {"Content-Type": "application/json"}
         body = json.dumps(asked).encode()
         with self._server.open("POST", f"/api/v1/content/{name}", body, headers=headers) as answer:
@@ -60,8 +60,8 @@ def fetch(
     server: Server, store: Store, digests: Iterable[str], progress: Progress = ignore_progress
 ) -> None:
     """Have these contents in the store."""
-    raw = [found for digest in dict.fromkeys(digests) if (found := digest_of(digest))]
-    bring(store.taking(), _Window(server), raw, progress)
+    raw = [found for digest in dict.fromkeys(digests) if (found := parse_digest(digest))]
+    fetch_contents(store.pack_import(), _Window(server), raw, progress)
 
 
 def send(
@@ -76,8 +76,8 @@ def send(
     name = transfer or secrets.token_hex(16)
     door = Uploader(server, name)
     contents = store.hold(sorted(set(digests)))
-    missing = door.untold(contents)
-    with store.sending(door, progress) as sending:
+    missing = door.without_record(contents)
+    with store.start_upload(door, progress) as sending:
         sending.send([digest for digest in contents if digest in missing])
         sending.finish()
     return name

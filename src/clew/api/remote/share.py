@@ -22,7 +22,7 @@ from clew.prov.export.notes import PortableNote
 from clew.prov.signatures import Signature
 from clew.store import Store
 from clew.store.remotes import Remote, open_remote
-from clew.store.types import digest_of, named
+from clew.store.types import format_digest, parse_digest
 
 
 class RemoteEndpoint:
@@ -76,16 +76,20 @@ class RemoteEndpoint:
         return False
 
     def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
-        raw = [found for digest in sorted(contents) if (found := digest_of(digest))]
-        wanted = [named(digest) for digest in remote.lacking(list(remote.untold(raw)))]
+        raw = [found for digest in sorted(contents) if (found := parse_digest(digest))]
+        wanted = [
+            format_digest(digest) for digest in remote.lacking(list(remote.without_record(raw)))
+        ]
         content_transfer.fetch(self._server, store, wanted)
         return store.hold(sorted(wanted))
 
     # -- what is taken
 
     def lacking(self, uid: str, contents: list[str]) -> list[str]:
-        raw = [found for digest in contents if (found := digest_of(digest))]
-        missing = self._lacking[uid] = list(map(named, Uploader(self._server, uid).untold(raw)))
+        raw = [found for digest in contents if (found := parse_digest(digest))]
+        missing = self._lacking[uid] = list(
+            map(format_digest, Uploader(self._server, uid).without_record(raw))
+        )
         return missing
 
     def take(

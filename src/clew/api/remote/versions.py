@@ -74,6 +74,8 @@ def write_version(client: Client, target: Target, plan: Restored, below: str | N
     versions.write_file(
         target,
         path,
-        lambda mode: content_reader.restore(pieces, path, mode=mode, mtime=target.mtime, sync=True),
+        lambda mode: content_reader.restore_file(
+            pieces, path, mode=mode, mtime=target.mtime, sync=True
+        ),
         below=below,
     )

@@ -171,7 +171,7 @@ class DiagnosticRunner:
                 path = Path(directory) / name
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode):
-                    hashed = self._store.put_file(os.fsencode(path), keep=False, anew=True)
+                    hashed = self._store.put_file(os.fsencode(path), keep=False, reread=True)
                     found["/" + os.fspath(path.relative_to(upper))] = hashed.digest
                 elif stat.S_ISLNK(status.st_mode):
                     found["/" + os.fspath(path.relative_to(upper))] = f"link:{path.readlink()}"

@@ -26,7 +26,7 @@ from clew.run.execution_locks import remove_tree
 from clew.safe_path import SafeDirectory
 from clew.store import Store
 from clew.store.errors import from_os
-from clew.store.types import digest_of
+from clew.store.types import parse_digest
 
 State = tuple[int, int, int, int]
 """Inode number, size, modification and change time: what tells that a file is as it was made."""
@@ -108,9 +108,9 @@ class FileCache:
 
     def file(self, entry: Entry) -> Path:
         """Return a file with this content, mode and time, to hard-link to and never to write."""
-        digest = digest_of(entry.digest)
+        digest = parse_digest(entry.digest)
         if digest is None:
-            raise NoContent(f"{entry.digest[:100]} is no content id")
+            raise NoContent(f"{entry.digest[:100]} is not a content id")
         name = digest.hex()
         directory = self._files / name[:2]
         path = directory / f"{name}-{entry.mode:o}-{entry.mtime}"

@@ -24,7 +24,7 @@ from clew.server.ingest_limits import IngestTransfers
 from clew.server.parsing import event_batches
 from clew.server.server_state import Service
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
-from clew.store.types import digest_of, named
+from clew.store.types import format_digest, parse_digest
 
 MAX_PACK_BYTES = 80 << 20
 """The largest pack, and the largest content sent by itself."""
@@ -118,8 +118,10 @@ async def find_missing(request: Request, digests: Digests, transfer: Transfer = 
     def work() -> Digests:
         contents, chunks = map(parse_digests, (digests.contents, digests.chunks))
         with transfers.taking(transfer) as taking:
-            missing, lacking = taking.missing(contents), taking.lacking(chunks)
-        return Digests(contents=list(map(named, missing)), chunks=list(map(named, lacking)))
+            missing, lacking = taking.missing_contents(contents), taking.missing_chunks(chunks)
+        return Digests(
+            contents=list(map(format_digest, missing)), chunks=list(map(format_digest, lacking))
+        )
 
     with transfers.slot():
         return await run_in_threadpool(work)
@@ -165,9 +167,12 @@ def _store_events(
 ) -> IngestResult:
     names = sorted(stored_digests(events))
     with transfers.taking(transfer) as taking, service.project() as project:
-        digests = [digest_of(name) for name in names]
+        digests = [parse_digest(name) for name in names]
         missing = [name for name, digest in zip(names, digests, strict=True) if digest is None]
-        missing += map(named, taking.missing(digest for digest in digests if digest is not None))
+        missing += map(
+            format_digest,
+            taking.missing_contents(digest for digest in digests if digest is not None),
+        )
         if missing:
             raise MissingContent(
                 f"{len(missing)} contents of the batch are missing, such as {missing[0]}",
@@ -212,7 +217,7 @@ async def _read_body(request: Request, limit: int) -> bytes:
 def parse_digests(names: list[str]) -> list[bytes]:
     digests = []
     for name in names:
-        digest = digest_of(name)
+        digest = parse_digest(name)
         if digest is None:
             raise UsageError(
                 f"{name[:80]} is not a digest", hint="blake3: and 64 hexadecimal digits"

@@ -69,7 +69,7 @@ async def post_records(request: Request, digests: Digests) -> Response:
     """A pack of records that list the chunks of these contents. A content without a record is a
     single chunk."""
     return await _respond_with_pack(
-        request, lambda store: store.giving().records(parse_digests(digests.contents))
+        request, lambda store: store.pack_export().records(parse_digests(digests.contents))
     )
 
 
@@ -79,7 +79,7 @@ async def post_chunks(request: Request, digests: Digests) -> Response:
     chunks."""
     return await _respond_with_pack(
         request,
-        lambda store: store.giving().chunks(
+        lambda store: store.pack_export().chunks(
             parse_digests(digests.chunks), alone=parse_digests(digests.contents)
         ),
     )

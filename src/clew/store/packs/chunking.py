@@ -1,7 +1,7 @@
-"""Cut content into chunks where the content itself says so, holes left out.
+"""Cut content into chunks at content-defined positions (FastCDC), and skip holes.
 
-The same bytes are cut at the same places wherever they stand, so an insertion or an edit costs the
-chunks around it and no more. The sizes were chosen by measuring what an edit costs
+The same bytes are cut at the same positions wherever they occur, so an edit changes only the chunks
+around it. The sizes were chosen by measuring what an edit costs
 (`docs/decisions/0002-the-stores-own-index.md`); since chunks are compressed and packed together,
 small ones cost little.
 """
@@ -16,10 +16,10 @@ from pathlib import Path
 
 from clew.errors import RecordingFailed
 
-SMALLEST, LARGEST = 64 << 10, 1 << 20
+MIN_CHUNK, MAX_CHUNK = 64 << 10, 1 << 20
 """As in `native/chunk/cuts.c`."""
-BUFFER = 4 << 20
-"""How much is read at a time."""
+READ_SIZE = 4 << 20
+"""Bytes that are read at a time."""
 
 
 LIBRARY = Path(__file__).resolve().parents[2] / "_native" / "libclew-chunk.so"
@@ -41,44 +41,44 @@ def _compiled_cuts() -> Callable[[bytes], list[int]]:
     cut.restype = ctypes.c_size_t
 
     def cuts(data: bytes) -> list[int]:
-        ends = (ctypes.c_uint64 * (len(data) // SMALLEST + 1))()
+        ends = (ctypes.c_uint64 * (len(data) // MIN_CHUNK + 1))()
         return ends[: cut(data, len(data), ends)]
 
     return cuts
 
 
-def cuts(data: bytes | memoryview) -> list[int]:
-    """The ends of the chunks in `data`. The last one ends with the data, wherever that is."""
-    if len(data) <= SMALLEST:
+def find_cuts(data: bytes | memoryview) -> list[int]:
+    """The ends of the chunks in `data`; the last one is the end of the data."""
+    if len(data) <= MIN_CHUNK:
         return [len(data)] if data else []
     return _compiled_cuts()(bytes(data))
 
 
-def pieces(buffers: Iterable[bytes | int]) -> Iterator[list[memoryview] | int]:
+def cut_buffers(buffers: Iterable[bytes | int]) -> Iterator[list[memoryview] | int]:
     """Cut a stream of buffers and holes (as lengths) into lists of chunks, and holes.
 
-    A list holds the chunks of one buffer. What comes after a hole is cut as a beginning, so the
-    cuts depend on the content and its holes, never on how it was read.
+    A list holds the chunks of one buffer. Cutting starts anew after a hole, so the cuts depend only
+    on the content and its holes, not on the buffers.
     """
     rest: bytes | memoryview = b""
     for buffer in buffers:
         if isinstance(buffer, int):
             if rest:
-                yield slices(memoryview(rest), cuts(rest))
+                yield slice_chunks(memoryview(rest), find_cuts(rest))
                 rest = b""
             yield buffer
             continue
         data = b"".join((rest, buffer)) if rest else buffer
         view = memoryview(data)
-        ends = cuts(data)
+        ends = find_cuts(data)
         rest = view[ends[-2] if len(ends) > 1 else 0 :]
         if len(ends) > 1:
-            yield slices(view, ends[:-1])
+            yield slice_chunks(view, ends[:-1])
     if rest:
-        yield slices(memoryview(rest), cuts(rest))
+        yield slice_chunks(memoryview(rest), find_cuts(rest))
 
 
-def slices(view: memoryview, ends: list[int]) -> list[memoryview]:
+def slice_chunks(view: memoryview, ends: list[int]) -> list[memoryview]:
     """The chunks that end at `ends`."""
     start = 0
     out: list[memoryview] = []
@@ -88,10 +88,10 @@ def slices(view: memoryview, ends: list[int]) -> list[memoryview]:
     return out
 
 
-def read_all(fd: int, status: os.stat_result) -> Iterator[bytes | int]:
-    """A file as buffers, and its holes as lengths. Less comes when it has become shorter.
+def read_buffers(fd: int, status: os.stat_result) -> Iterator[bytes | int]:
+    """Read a file as buffers, and its holes as lengths; less if it was truncated meanwhile.
 
-    Holes are looked for only where less is allocated than the size says; they are never read.
+    Holes are searched for only if fewer blocks are allocated than the size needs.
     """
     at = 0
     for start, end in _data_ranges(fd, status):
@@ -99,7 +99,7 @@ def read_all(fd: int, status: os.stat_result) -> Iterator[bytes | int]:
             yield start - at
             at = start
         while at < end:
-            data = os.pread(fd, min(BUFFER, end - at), at)
+            data = os.pread(fd, min(READ_SIZE, end - at), at)
             if not data:
                 return
             at += len(data)
@@ -108,13 +108,13 @@ def read_all(fd: int, status: os.stat_result) -> Iterator[bytes | int]:
         yield status.st_size - at
 
 
-def hole_bytes(fd: int, status: os.stat_result) -> int:
-    """How many bytes of a file are holes."""
+def count_hole_bytes(fd: int, status: os.stat_result) -> int:
+    """The bytes of a file that are holes."""
     return status.st_size - sum(end - start for start, end in _data_ranges(fd, status))
 
 
 def _data_ranges(fd: int, status: os.stat_result) -> Iterator[tuple[int, int]]:
-    """Where the data of a file begins and ends."""
+    """The ranges of a file that are not holes."""
     size = status.st_size
     if status.st_blocks * 512 >= size:
         yield 0, size
@@ -132,6 +132,6 @@ def _seek(fd: int, at: int, how: int, size: int) -> int:
     try:
         return os.lseek(fd, at, how)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # nothing but a hole from here on
+        if error.errno == errno.ENXIO:  # only a hole until the end
             return size
-        return at if how == os.SEEK_DATA else size  # a file system that cannot tell
+        return at if how == os.SEEK_DATA else size  # the file system does not support it

@@ -1,8 +1,7 @@
-"""The pack file: blocks of content, then a table that says what they hold.
+"""The format of a pack file: blocks of chunks, then a table of them (`docs/formats/store.md`).
 
-A pack is written once and never changed, but for blocks that gc frees in place where it has no
-room to copy. It is self-describing, so the index can always be rebuilt from the packs alone.
-`docs/formats/store.md` is this module in prose.
+A pack is never changed after it is written, except that gc frees blocks in place if it has no room
+to copy. The table describes the pack, so the index can be rebuilt from the packs alone.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ END = b"CLEWEND1"
 RAW, ZSTD = 0, 1
 FILE = 0
 HOLE = bytes(32)
-"""In a list of parts: not a digest but a run of zeros."""
+"""Stands for a run of zeros in a list of parts."""
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of fallocate(2)
 
 _COUNT = struct.Struct("<I")
@@ -32,16 +31,15 @@ _FILE = struct.Struct("<32sQBI")
 PART = struct.Struct("<32sQ")
 _FOOTER = struct.Struct("<QQ32s8s")
 
-LONGEST = 64 << 20
-"""Bytes of content in a pack that somebody else made. Senders end one at 16 MiB; the last chunk may
-pass that."""
-MOST_CHUNKS = 500_000
-"""Chunks in such a pack, and contents. Senders end one at a fifth of that."""
-MOST_TABLE = 256 << 20
-"""Bytes of its table."""
-MOST_REPEATED = 64 << 30
-"""Bytes of contents taken at once that cost their sender nothing, but must be hashed: holes, and
-chunks that are named more than once."""
+MAX_CONTENT = 64 << 20
+"""Bytes of content in an untrusted pack. Senders end a pack after 16 MiB."""
+MAX_CHUNKS = 500_000
+"""Chunks, and contents, in such a pack. Senders end a pack at a fifth of that."""
+MAX_TABLE = 256 << 20
+"""Bytes of the table of such a pack."""
+MAX_REPEATED = 64 << 30
+"""Bytes of holes and repeated chunks that are hashed at once: they cost a sender nothing, but the
+receiver must hash them."""
 _LARGEST = (1 << 63) - 1
 
 
@@ -49,7 +47,7 @@ class Chunk(NamedTuple):
     digest: bytes
     length: int
     whole: bool
-    """It was put as a content of its own, not as a part of one."""
+    """Whether it is a content of its own, not a part of one."""
 
 
 class Block(NamedTuple):
@@ -60,7 +58,7 @@ class Block(NamedTuple):
     chunks: list[Chunk]
 
 
-class File(NamedTuple):
+class FileRecord(NamedTuple):
     digest: bytes
     size: int
     kind: int
@@ -70,10 +68,10 @@ class File(NamedTuple):
 
 class Table(NamedTuple):
     blocks: list[Block]
-    files: list[File]
+    files: list[FileRecord]
 
 
-def encode(table: Table, *, position: int) -> bytes:
+def encode_table(table: Table, *, position: int) -> bytes:
     """The table and footer, to be written at `position`."""
     out = [_COUNT.pack(len(table.blocks))]
     for block in table.blocks:
@@ -88,25 +86,25 @@ def encode(table: Table, *, position: int) -> bytes:
 
 
 def read_table(path: Path) -> Table:
-    """A pack's table, verified; Damaged when the pack is cut short or not what it says."""
+    """Read and verify the table of a pack."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < len(MAGIC) + _FOOTER.size or file.read(len(MAGIC)) != MAGIC:
-            raise Damaged(f"{path} is no pack, or cut short", hint="clew fsck")
+            raise Damaged(f"{path} is not a pack, or truncated", hint="clew fsck")
         file.seek(size - _FOOTER.size)
         position, length, digest, end = _FOOTER.unpack(file.read(_FOOTER.size))
         if end != END or position + length + _FOOTER.size != size:
-            raise Damaged(f"{path} is cut short or overwritten at its end", hint="clew fsck")
+            raise Damaged(f"{path} is truncated or overwritten at its end", hint="clew fsck")
         file.seek(position)
         body = file.read(length)
     if blake3.blake3(body).digest() != digest:
-        raise Damaged(f"the table of {path} is not what it says", hint="clew fsck")
+        raise Damaged(f"the table of {path} does not match its digest", hint="clew fsck")
     return _decode(body)
 
 
 def free_block(path: Path, block: Block) -> None:
-    """Give a block's space back to the disk, if the file system can: it then reads as zeros."""
-    import ctypes  # Python offers no call for it
+    """Free the space of a block, if the file system supports it; it then reads as zeros."""
+    import ctypes  # os has no fallocate with flags
 
     fallocate = ctypes.CDLL(None, use_errno=True).fallocate
     fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
@@ -115,19 +113,19 @@ def free_block(path: Path, block: Block) -> None:
 
 
 def without_freed_blocks(path: Path, table: Table) -> Table:
-    """The table without the blocks that a gc has freed in place: they read as zeros. A block may
-    also begin with zeros by itself; then its chunks are what they say."""
+    """The table without the blocks that gc has freed in place, which read as zeros. A block that
+    begins with zeros by itself has chunks that match their digests."""
     with open(path, "rb", buffering=0) as file:
         heads = [os.pread(file.fileno(), min(16, b.stored), b.position) for b in table.blocks]
     blocks = [
         block
         for block, head in zip(table.blocks, heads, strict=True)
-        if any(head) or _is_whole(path, block)
+        if any(head) or _is_intact(path, block)
     ]
     return Table(blocks, table.files)
 
 
-def _is_whole(path: Path, block: Block) -> bool:
+def _is_intact(path: Path, block: Block) -> bool:
     try:
         data = read_block(
             path,
@@ -147,21 +145,21 @@ def _is_whole(path: Path, block: Block) -> bool:
 
 
 def tail_name(tail: bytes) -> str:
-    """The name of the pack that ends with this table and footer: what its table holds."""
+    """The name of the pack with this table and footer: the digest of the table."""
     return blake3.blake3(tail[: -_FOOTER.size]).hexdigest(length=16)
 
 
 def read_tail(tail: bytes, *, where: str) -> tuple[Table, int]:
-    """The table that `encode` wrote, verified, and the size of the pack it is the end of."""
+    """Verify and decode a table and footer; returns the table and the size of its pack."""
     try:
         position, length, digest, end = _FOOTER.unpack(tail[-_FOOTER.size :])
         body = tail[: -_FOOTER.size]
         if (
             end == END
-            and length == len(body) <= MOST_TABLE
+            and length == len(body) <= MAX_TABLE
             and blake3.blake3(body).digest() == digest
         ):
-            table = _decode(body, most=MOST_CHUNKS)
+            table = _decode(body, most=MAX_CHUNKS)
             _check(table, position, where=where)
             return table, position + len(tail)
     except struct.error:
@@ -170,32 +168,36 @@ def read_tail(tail: bytes, *, where: str) -> tuple[Table, int]:
 
 
 def read_pack(data: bytes, *, where: str) -> Table:
-    """The table of a pack that is in memory, verified."""
+    """Verify and decode the table of a pack in memory."""
     if data[: len(MAGIC)] == MAGIC and len(data) >= len(MAGIC) + _FOOTER.size:
         position = _FOOTER.unpack(data[-_FOOTER.size :])[0]
         table, size = read_tail(data[position:], where=where)
         if size == len(data):
             return table
-    raise Damaged(f"{where} is no pack, or cut short")
+    raise Damaged(f"{where} is not a pack, or truncated")
 
 
 def _check(table: Table, end: int, *, where: str) -> None:
-    """Refuse a pack that holds more than packs do, or what is not in it, before any of it is read.
-    `end`: where its blocks end."""
-    unfolded = 0
+    """Reject an untrusted pack that exceeds the limits or refers to bytes outside it. `end`: the
+    end of its blocks."""
+    decompressed = 0
     for block in table.blocks:
-        unfolded += block.length
+        decompressed += block.length
         inside = sum(chunk.length for chunk in block.chunks)
-        if inside > block.length or unfolded > LONGEST or block.position + block.stored > end:
-            raise Damaged(f"{where} unfolds to too much, or is cut short")
+        if (
+            inside > block.length
+            or decompressed > MAX_CONTENT
+            or block.position + block.stored > end
+        ):
+            raise Damaged(f"{where} decompresses to too much, or is truncated")
     for file in table.files:
         size = sum(length for _, length in PART.iter_unpack(file.parts))
         if size != file.size or size > _LARGEST or file.kind != FILE:
-            raise Damaged(f"{where} holds a content that does not have its size")
+            raise Damaged(f"{where} has a content with a wrong size")
 
 
 def check_repeated(contents: Iterable[Iterable[tuple[bytes, int]]]) -> None:
-    """Refuse contents, given by their parts, that are short to tell and long to hash."""
+    """Reject contents with too many holes or repeated parts, which take long to hash."""
     total = 0
     lengths: dict[bytes, int] = {}
     for parts in contents:
@@ -203,16 +205,16 @@ def check_repeated(contents: Iterable[Iterable[tuple[bytes, int]]]) -> None:
             total += length
             if part != HOLE:
                 lengths[part] = length
-    if total - sum(lengths.values()) > MOST_REPEATED:
+    if total - sum(lengths.values()) > MAX_REPEATED:
         raise Damaged(
-            f"contents with more than {MOST_REPEATED >> 30} GiB of holes or repeated parts are not"
-            " taken from elsewhere",
+            f"contents with more than {MAX_REPEATED >> 30} GiB of holes or repeated parts are not"
+            " accepted",
             hint="exclude that file where it is recorded, or record it with --no-content",
         )
 
 
 def _decode(body: bytes, *, most: int | None = None) -> Table:
-    """`most`: how many chunks and contents it may tell of."""
+    """`most`: the maximum number of chunks, and of contents."""
     at = _COUNT.size
     blocks: list[Block] = []
     chunks_left = files_left = len(body) if most is None else most
@@ -226,7 +228,7 @@ def _decode(body: bytes, *, most: int | None = None) -> Table:
         chunks = [Chunk(d, n, bool(w)) for d, n, w in _CHUNK.iter_unpack(body[at:end])]
         blocks.append(Block(position, stored, length, codec, chunks))
         at = end
-    files: list[File] = []
+    files: list[FileRecord] = []
     (count,) = _COUNT.unpack_from(body, at)
     at += _COUNT.size
     if count > files_left:
@@ -235,12 +237,12 @@ def _decode(body: bytes, *, most: int | None = None) -> Table:
         digest, size, kind, parts = _FILE.unpack_from(body, at)
         at += _FILE.size
         end = at + parts * PART.size
-        files.append(File(digest, size, kind, body[at:end]))
+        files.append(FileRecord(digest, size, kind, body[at:end]))
         at = end
     return Table(blocks, files)
 
 
-def parts_of(packed: bytes) -> list[tuple[bytes, int]]:
+def unpack_parts(packed: bytes) -> list[tuple[bytes, int]]:
     return list(PART.iter_unpack(packed))
 
 
@@ -249,19 +251,19 @@ def pack_parts(parts: Iterable[tuple[bytes, int]]) -> bytes:
 
 
 def read_block(path: Path, *, position: int, stored: int, length: int, codec: int) -> bytes:
-    """One block's bytes, decompressed. The caller verifies the chunks in it."""
+    """Read and decompress a block. The caller verifies its chunks."""
     with open(path, "rb", buffering=0) as file:
         data = b""
         while len(data) < stored:
             more = os.pread(file.fileno(), stored - len(data), position + len(data))
             if not more:
-                raise Damaged(f"{path} is cut short", hint="clew fsck")
+                raise Damaged(f"{path} is truncated", hint="clew fsck")
             data = data + more if data else more
-    return expand(data, length=length, codec=codec, where=str(path))
+    return decompress_block(data, length=length, codec=codec, where=str(path))
 
 
-def expand(data: bytes, *, length: int, codec: int, where: str) -> bytes:
-    """A block's bytes from what is stored of it."""
+def decompress_block(data: bytes, *, length: int, codec: int, where: str) -> bytes:
+    """Decompress a block."""
     if codec == RAW:
         plain = data
     elif codec == ZSTD:

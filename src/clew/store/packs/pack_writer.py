@@ -57,7 +57,7 @@ class OpenBlock:
 
     def __init__(self) -> None:
         self.chunks: list[pack_format.Chunk] = []
-        self.files: list[pack_format.File] = []
+        self.files: list[pack_format.FileRecord] = []
         """Records of files that end here: they go into this block's pack, or a later one."""
         self.length = 0
         self.stored: int | None = None
@@ -99,7 +99,7 @@ class OpenPack:
 
     def sync(self) -> None:
         """After this the pack is whole on the disk, whatever happens."""
-        self.write(pack_format.encode(self.table, position=self.size))
+        self.write(pack_format.encode_table(self.table, position=self.size))
         os.fsync(self.fd)
 
     def publish(self) -> str:
@@ -122,7 +122,7 @@ class OpenPack:
             self.fd = -1
 
 
-class Packer:
+class PackWriter:
     """Takes chunks and file records, gives synced packs to `named` in the order they were filled.
 
     That order matters: a file's record never comes before its chunks.
@@ -146,7 +146,7 @@ class Packer:
             self._seal()
         return block
 
-    def add_file(self, file: pack_format.File) -> None:
+    def add_file(self, file: pack_format.FileRecord) -> None:
         self._block.files.append(file)
 
     def submit(self, call: Callable[..., Any], *values: object) -> Future[Any]:

@@ -1,9 +1,8 @@
-"""What a remote holds: an index of its packs' tables, and the documents of executions.
+"""An index of a remote's packs, and the documents of its executions.
 
-A pack's name is the digest of its table, so a table that was read once is known for good: the
-index is kept in the project's cache, and only tables that are new there are fetched. A table is
-put after its pack, and a document after all the tables it relies on: nothing names content
-before it is there.
+The name of a pack is the digest of its table, so a table never changes: the index is cached in the
+project, and only new tables are fetched. A table is written after its pack, and a document after
+all tables it needs, so nothing names content that is not there.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from typing import TypeVar
 import blake3
 
 from clew.errors import ClewError, Damaged, NotAllowed, NotFound
-from clew.store.index import Index, in_memory
+from clew.store.index import Index, open_in_memory
 from clew.store.packs import pack_format
-from clew.store.remotes.object_storage import DIRECTORIES, Place, place_of
+from clew.store.remotes.object_storage import DIRECTORIES, ObjectStorage, open_storage
 
 FORMAT = b"clew-remote 1\n"
-_AT_ONCE = 16
-"""Small objects asked for at once: each costs a round trip."""
-_TAIL = pack_format.MOST_TABLE + 1024
-"""Bytes of a table as an object, with its footer."""
-_DOCUMENT_SIZE = 8 << 20
-"""Bytes of a document, at most."""
+_PARALLEL_REQUESTS = 16
+"""Small objects that are fetched at the same time, since each costs a round trip."""
+_MAX_TABLE = pack_format.MAX_TABLE + 1024
+"""Bytes of a table with its footer."""
+_MAX_DOCUMENT = 8 << 20
+"""Bytes."""
 _TABLE = re.compile(r"[0-9a-f]{32}")
 _DOCUMENT = re.compile(r"([0-9a-f]{32})\.[0-9a-f]{32}")
 
@@ -36,17 +35,17 @@ Name = TypeVar("Name", bound=str)
 
 
 class Remote:
-    """A remote, opened: what it holds, and what can be put there."""
+    """An open remote."""
 
-    def __init__(self, place: Place, index: Index) -> None:
-        self.place = place
+    def __init__(self, storage: ObjectStorage, index: Index) -> None:
+        self.storage = storage
         self.index = index
         self.damaged: list[str] = []
-        """Tables that are not what they say: as if they were not there."""
+        """Damaged tables; they are ignored."""
 
     @property
     def url(self) -> str:
-        return self.place.url
+        return self.storage.url
 
     def close(self) -> None:
         self.index.close()
@@ -59,34 +58,34 @@ class Remote:
 
     # -- content
 
-    at_once = 3
+    parallel_packs = 3
 
     def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
-        """Those of these chunks that are not here."""
-        here = {d for d, _ in self.index.known(chunks) if self.index.place(d) is not None}
-        return set(chunks) - here
+        """Those of these chunks that the remote does not have."""
+        present = {d for d, _ in self.index.known(chunks) if self.index.locate(d) is not None}
+        return set(chunks) - present
 
-    def untold(self, contents: Sequence[bytes]) -> set[bytes]:
-        """Those of these contents that have no record here."""
+    def without_record(self, contents: Sequence[bytes]) -> set[bytes]:
+        """Those of these contents whose chunk lists the remote does not have."""
         return {digest for digest in contents if self.index.file(digest) is None}
 
     def put_pack(self, pack: bytes, tail: bytes) -> int:
-        """Put a pack, and then its table; the bytes of both."""
+        """Write a pack, then its table; returns the bytes of both."""
         name = pack_format.tail_name(tail)
-        self.place.put(f"packs/{name}.pack", pack)
-        self.place.put(f"tables/{name}", tail)
+        self.storage.put(f"packs/{name}.pack", pack)
+        self.storage.put(f"tables/{name}", tail)
         return len(pack) + len(tail)
 
     # -- documents
 
     def documents(self) -> list[str]:
-        """The names of all documents: a uid and the digest of what it says of it."""
-        return [name for name in self.place.names("executions") if _DOCUMENT.fullmatch(name)]
+        """The names of all documents: the uid of the execution, and the document's digest."""
+        return [name for name in self.storage.names("executions") if _DOCUMENT.fullmatch(name)]
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Documents by name, verified; those that are damaged or missing are left out."""
+        """Verified documents by name, without those that are damaged or missing."""
         found = _fetch(
-            names, lambda name: _get(self.place, f"executions/{name}", most=_DOCUMENT_SIZE)
+            names, lambda name: _get(self.storage, f"executions/{name}", most=_MAX_DOCUMENT)
         )
         return {
             name: data
@@ -95,8 +94,8 @@ class Remote:
         }
 
     def publish(self, uid: str, document: bytes) -> int:
-        """Put a document, once all that it names is there; the bytes it took."""
-        self.place.put(f"executions/{document_name(uid, document)}", document)
+        """Write a document after everything that it names; returns its size."""
+        self.storage.put(f"executions/{document_name(uid, document)}", document)
         return len(document)
 
 
@@ -107,40 +106,43 @@ def document_name(uid: str, document: bytes) -> str:
 def open_remote(
     url: str, options: Mapping[str, str], *, cache: Path | None = None, make: bool = False
 ) -> Remote:
-    """The remote at `url`; with `make` one is made where nothing is."""
-    place = place_of(url, options)
-    found = place.get("format", most=1024)
-    if found is None:
-        if not place.tops() <= {"format", *DIRECTORIES}:  # some of it: somebody is just making one
+    """Open the remote at `url`; with `make`, create it if it does not exist."""
+    storage = open_storage(url, options)
+    version = storage.get("format", most=1024)
+    if version is None:
+        if not storage.top_level_names() <= {
+            "format",
+            *DIRECTORIES,
+        }:  # another process may be creating one
             raise NotAllowed(
-                f"{url} is no remote, and holds other things",
+                f"{url} is not a remote and not empty",
                 hint="name an empty directory or prefix",
             )
         if not make:
             raise NotFound(f"there is no remote at {url}", hint=f"clew push {url} makes one")
-    elif found != FORMAT:
-        said = found[:40].decode(errors="replace").strip()
+    elif version != FORMAT:
+        text = version[:40].decode(errors="replace").strip()
         raise ClewError(
-            f"{url} is of another format: {said}",
+            f"{url} has another format: {text}",
             hint="use the version of Clew that made it, or a newer one",
         )
     if make:
-        place.make()
-        if found is None:
-            place.put("format", FORMAT)
-    remote = Remote(place, _index(url, cache))
+        storage.make()
+        if version is None:
+            storage.put("format", FORMAT)
+    remote = Remote(storage, _open_cached_index(url, cache))
     try:
-        _learn(remote)
+        _update_index(remote)
     except BaseException:
         remote.close()
         raise
     return remote
 
 
-def _index(url: str, cache: Path | None) -> Index:
-    """What was learnt of this remote before, if it can be kept."""
+def _open_cached_index(url: str, cache: Path | None) -> Index:
+    """The index of earlier commands, or a new one in memory if there is no cache."""
     if cache is None:
-        return in_memory()
+        return open_in_memory()
     file = cache / "remotes" / f"{blake3.blake3(url.encode()).hexdigest(length=8)}.db"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -149,31 +151,31 @@ def _index(url: str, cache: Path | None) -> Index:
         with contextlib.suppress(OSError):
             for part in file.parent.glob(f"{file.name}*"):
                 part.unlink()
-        return in_memory()
+        return open_in_memory()
 
 
-def _learn(remote: Remote) -> None:
-    """Bring the index up to what is there: tables whose packs are there, too."""
-    place, index = remote.place, remote.index
-    listed = {name.removesuffix(".pack") for name in place.names("packs")}
-    there = {name for name in place.names("tables") if _TABLE.fullmatch(name)} & listed
+def _update_index(remote: Remote) -> None:
+    """Add new tables whose packs exist; rebuild the index if a known pack is gone."""
+    storage, index = remote.storage, remote.index
+    listed = {name.removesuffix(".pack") for name in storage.names("packs")}
+    there = {name for name in storage.names("tables") if _TABLE.fullmatch(name)} & listed
     known = {name for _, name, _ in index.packs()}
-    gone = known - there  # what they held may be in others as well, so begin anew
+    gone = known - there  # their chunks may be in other packs too, so rebuild
     wanted = sorted(there if gone else there - known)
     if gone:
         with index.writing() as db:
             index.clear(db)
-    for at in range(0, len(wanted), _AT_ONCE):  # tables may be large: few at a time in memory
-        _learn_some(remote, wanted[at : at + _AT_ONCE])
+    for at in range(0, len(wanted), _PARALLEL_REQUESTS):  # tables may be large: keep few in memory
+        _fetch_tables(remote, wanted[at : at + _PARALLEL_REQUESTS])
     known = {name for _, name, _ in index.packs()}
-    if there - known - set(remote.damaged):  # another began anew meanwhile
-        _learn(remote)
+    if there - known - set(remote.damaged):  # another process rebuilt it meanwhile
+        _update_index(remote)
 
 
-def _learn_some(remote: Remote, names: list[str]) -> None:
-    tails = _fetch(names, lambda name: _get(remote.place, f"tables/{name}", most=_TAIL))
+def _fetch_tables(remote: Remote, names: list[str]) -> None:
+    tails = _fetch(names, lambda name: _get(remote.storage, f"tables/{name}", most=_MAX_TABLE))
     with remote.index.writing() as db:
-        known = {name for _, name, _ in remote.index.packs()}  # others may learn, too
+        known = {name for _, name, _ in remote.index.packs()}  # another process may add tables too
         for name in names:
             table = _table(name, tails[name])
             if table is None:
@@ -182,16 +184,16 @@ def _learn_some(remote: Remote, names: list[str]) -> None:
                 remote.index.add_pack(db, name, table[1], table[0])
 
 
-def _get(place: Place, name: str, *, most: int) -> bytes | None:
-    """An object; None where it is missing, too large or not a file."""
+def _get(storage: ObjectStorage, name: str, *, most: int) -> bytes | None:
+    """An object; None if it is missing, too large or not a file."""
     try:
-        return place.get(name, most=most)
+        return storage.get(name, most=most)
     except Damaged:
         return None
 
 
 def _table(name: str, tail: bytes | None) -> tuple[pack_format.Table, int] | None:
-    """The table and the size of its pack; None when it is not what its name says."""
+    """The table and the size of its pack; None if it is damaged."""
     if tail is None or pack_format.tail_name(tail) != name:
         return None
     try:
@@ -204,5 +206,5 @@ def _fetch(names: Iterable[Name], get: Callable[[Name], bytes | None]) -> dict[N
     wanted = list(names)
     if not wanted:
         return {}
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="clew-remote") as pool:
+    with ThreadPoolExecutor(_PARALLEL_REQUESTS, thread_name_prefix="clew-remote") as pool:
         return dict(zip(wanted, pool.map(get, wanted), strict=True))

@@ -1,7 +1,7 @@
 """A remote in an S3 bucket, through obstore.
 
-S3 puts objects whole and is consistent after a put, which is all that is asked of a place. A
-signature covers the bytes of every put, so what arrives there is what was sent.
+S3 stores objects atomically and is consistent after a put, as `ObjectStorage` requires. The request
+signature covers the bytes of every put, so they arrive unchanged.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from obstore.store import S3Store
 
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.store.errors import Unreachable
-from clew.store.remotes.object_storage import AGAIN, missing, spoilt
+from clew.store.remotes.object_storage import TRY_AGAIN, damaged_object, missing_object
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
 
-_PATIENCE = timedelta(seconds=20)
-"""How long a server that fails is asked again."""
-_REQUEST = timedelta(minutes=15)
-"""How long one object may take: one of 16 MB over a slow line."""
-_WHOLE = 256 << 20
-"""Bytes of a pack that is fetched whole, where a server gives no ranges."""
+_RETRY_TIMEOUT = timedelta(seconds=20)
+"""How long requests to a failing server are retried."""
+_REQUEST_TIMEOUT = timedelta(minutes=15)
+"""How long one object may take: 16 MB over a slow line."""
+_MAX_UNRANGED = 256 << 20
+"""Maximum size of a pack that is fetched completely because the server has no ranges."""
 _ABSENT = (FileNotFoundError, exceptions.NotFoundError)
 _REFUSED = (
     PermissionError,
@@ -36,17 +36,17 @@ _REFUSED = (
     exceptions.UnauthenticatedError,
 )
 _CODE = re.compile(r"<Code>(\w+)</Code>")
-"""What S3 itself calls the error."""
-_FIRST = re.compile(r"^.* - ")
-"""Which request it was, and how long it took."""
+"""The error code of S3."""
+_REQUEST_PREFIX = re.compile(r"^.* - ")
+"""The prefix with the request and its duration."""
 
 
-class Bucket:
+class S3Storage:
     """A remote below a prefix of a bucket."""
 
     def __init__(self, url: str, bucket: str, prefix: str, options: Mapping[str, str]) -> None:
         self.url = url
-        self._whole_only = False
+        self._no_ranges = False
         plain = options.get("aws_endpoint_url", "").startswith("http://")
         with self._errors():
             self._store = S3Store(
@@ -56,30 +56,30 @@ class Bucket:
                 client_options={
                     "allow_http": plain,
                     "connect_timeout": timedelta(seconds=10),
-                    "timeout": _REQUEST,
+                    "timeout": _REQUEST_TIMEOUT,
                 },
-                retry_config={"max_retries": 4, "retry_timeout": _PATIENCE},
+                retry_config={"max_retries": 4, "retry_timeout": _RETRY_TIMEOUT},
             )
 
     def make(self) -> None:
-        """A bucket is made by its owner; below it nothing has to be made."""
+        """Nothing to do: users create their buckets themselves."""
 
-    def tops(self) -> set[str]:
+    def top_level_names(self) -> set[str]:
         with self._errors():
-            found = obstore.list_with_delimiter(self._store)
-        return {*found["common_prefixes"], *(meta["path"] for meta in found["objects"])}
+            listing = obstore.list_with_delimiter(self._store)
+        return {*listing["common_prefixes"], *(meta["path"] for meta in listing["objects"])}
 
     def names(self, directory: str) -> list[str]:
         with self._errors():
-            found = [m["path"] for batch in obstore.list(self._store, directory) for m in batch]
-        return sorted(path.removeprefix(f"{directory}/") for path in found)
+            paths = [m["path"] for batch in obstore.list(self._store, directory) for m in batch]
+        return sorted(path.removeprefix(f"{directory}/") for path in paths)
 
     def get(self, name: str, *, most: int) -> bytes | None:
         with self._errors():
             try:
                 found = obstore.get(self._store, name)
                 if found.meta["size"] > most:
-                    raise spoilt(self.url, name)
+                    raise damaged_object(self.url, name)
                 return bytes(found.bytes())
             except _ABSENT:
                 return None
@@ -87,17 +87,17 @@ class Bucket:
     def get_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         if not ranges:
             return []
-        if not self._whole_only:
+        if not self._no_ranges:
             try:
                 return self._get_ranges(name, ranges)
             except _NoRangesError:
-                self._whole_only = True
-        whole = self.get(name, most=_WHOLE)
+                self._no_ranges = True
+        whole = self.get(name, most=_MAX_UNRANGED)
         if whole is None:
-            raise missing(self.url, name)
+            raise missing_object(self.url, name)
         found = [whole[position : position + length] for position, length in ranges]
         if [len(data) for data in found] != [length for _, length in ranges]:
-            raise spoilt(self.url, name)
+            raise damaged_object(self.url, name)
         return found
 
     def _get_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -107,16 +107,16 @@ class Bucket:
             try:
                 found = obstore.get_ranges(self._store, name, starts=starts, lengths=lengths)
             except _ABSENT:
-                raise missing(self.url, name) from None
+                raise missing_object(self.url, name) from None
             except exceptions.GenericError as error:
                 text = str(error)
-                if "non-partial" in text:  # some servers answer a range without saying so
+                if "non-partial" in text:  # some servers return a range without the status 206
                     raise _NoRangesError from error
                 if "416" in text or "range" in text.lower():
-                    raise spoilt(self.url, name) from error
+                    raise damaged_object(self.url, name) from error
                 raise
         if [len(data) for data in found] != lengths:
-            raise spoilt(self.url, name)
+            raise damaged_object(self.url, name)
         return [bytes(data) for data in found]
 
     def put(self, name: str, data: bytes) -> None:
@@ -128,23 +128,23 @@ class Bucket:
         try:
             yield
         except (exceptions.BaseError, FileNotFoundError, PermissionError) as error:
-            raise self._said(error) from error
+            raise self._convert_error(error) from error
 
-    def _said(self, error: BaseException) -> ClewError:
+    def _convert_error(self, error: BaseException) -> ClewError:
         text = str(error)
-        found = _CODE.search(text)
-        why = found[1] if found else _FIRST.sub("", text.strip().split("\n")[0])
+        code = _CODE.search(text)
+        why = code[1] if code else _REQUEST_PREFIX.sub("", text.strip().split("\n")[0])
         if isinstance(error, _REFUSED) or "status code: 403" in text:
             return NotAllowed(
-                f"{self.url} refuses: {why}",
-                hint="check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what they may do",
+                f"{self.url} refused the request: {why}",
+                hint="check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and their permissions",
             )
         if isinstance(error, _ABSENT) or "status code: 404" in text:
-            return NotFound(f"{self.url} is not there: {why}", hint="make the bucket first")
+            return NotFound(f"{self.url} does not exist: {why}", hint="create the bucket first")
         return Unreachable(
-            f"{self.url} cannot be reached: {why}", hint=f"check AWS_ENDPOINT_URL, and {AGAIN}"
+            f"{self.url} cannot be reached: {why}", hint=f"check AWS_ENDPOINT_URL, and {TRY_AGAIN}"
         )
 
 
 class _NoRangesError(Exception):
-    """The server gives objects whole, or does not say when it does not."""
+    """The server does not support ranges."""

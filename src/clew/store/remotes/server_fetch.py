@@ -1,7 +1,7 @@
 """Fetch the content that this store lacks from a server.
 
-What arrives is believed no more than what a sender brings: see `pack_import`. It is stored pack by
-pack, so that who was cut off asks only for the rest.
+The server is not trusted: `pack_import` verifies everything. Contents are stored pack by pack, so a
+transfer that is interrupted continues with the rest.
 """
 
 from __future__ import annotations
@@ -11,62 +11,69 @@ from typing import Protocol
 
 from clew.errors import Damaged, UsageError
 from clew.store.packs import pack_format
-from clew.store.remotes.pack_import import Taking
-from clew.store.types import named
+from clew.store.remotes.pack_import import PackImport
+from clew.store.types import format_digest
 
-AT_ONCE = 2000
-"""Digests in one question: some megabytes of small files."""
+MAX_DIGESTS = 2000
+"""Digests in one request: some megabytes of small files."""
 
 Progress = Callable[[int, int], None]
 
 
-class Giver(Protocol):
-    """Who has the contents."""
+class ContentSource(Protocol):
+    """A server that has the contents."""
 
     def records(self, contents: Sequence[bytes]) -> bytes:
-        """A pack that tells what chunks these contents are made of."""
+        """A pack with the chunk lists of these contents."""
 
     def chunks(self, chunks: Sequence[bytes], alone: Sequence[bytes]) -> bytes:
         """A pack of some of these, at least one; `alone` are contents of their own."""
 
 
-def bring(
-    taking: Taking, giver: Giver, contents: Iterable[bytes], progress: Progress = lambda *_: None
+def fetch_contents(
+    pack_import: PackImport,
+    source: ContentSource,
+    contents: Iterable[bytes],
+    progress: Progress = lambda *_: None,
 ) -> None:
-    """Store the contents that are not here."""
-    absent = taking.missing(contents)
+    """Fetch and store the contents that are missing here."""
+    absent = pack_import.missing_contents(contents)
     done, total = 0, len(absent)
-    for at in range(0, total, AT_ONCE):
-        wanted = absent[at : at + AT_ONCE]
-        told = giver.records(wanted)
-        files = pack_format.read_pack(told, where="what was sent").files
-        parts = {part for file in files for part, _ in pack_format.parts_of(file.parts)} - {
+    for at in range(0, total, MAX_DIGESTS):
+        wanted = absent[at : at + MAX_DIGESTS]
+        records = source.records(wanted)
+        files = pack_format.read_pack(records, where="the pack").files
+        parts = {part for file in files for part, _ in pack_format.unpack_parts(file.parts)} - {
             pack_format.HOLE
         }
         alone = set(wanted) - {file.digest for file in files}
-        _bring_chunks(taking, giver, parts - alone, alone)
-        _take(taking, told)
+        _fetch_chunks(pack_import, source, parts - alone, alone)
+        _take(pack_import, records)
         done += len(wanted)
         progress(done, total)
 
 
-def _bring_chunks(taking: Taking, giver: Giver, parts: set[bytes], alone: set[bytes]) -> None:
-    lacking = taking.lacking([*parts, *alone])
-    while lacking:
-        asked = lacking[:AT_ONCE]
-        pack = giver.chunks(
-            [digest for digest in asked if digest not in alone],
-            [digest for digest in asked if digest in alone],
+def _fetch_chunks(
+    pack_import: PackImport, source: ContentSource, parts: set[bytes], alone: set[bytes]
+) -> None:
+    missing = pack_import.missing_chunks([*parts, *alone])
+    while missing:
+        wanted = missing[:MAX_DIGESTS]
+        pack = source.chunks(
+            [digest for digest in wanted if digest not in alone],
+            [digest for digest in wanted if digest in alone],
         )
-        _take(taking, pack)
-        left = taking.lacking(asked)
-        if len(left) == len(asked):
-            raise Damaged(f"{named(left[0])} was asked for, and did not come", hint="clew fsck")
-        lacking = left + lacking[AT_ONCE:]
+        _take(pack_import, pack)
+        remaining = pack_import.missing_chunks(wanted)
+        if len(remaining) == len(wanted):
+            raise Damaged(
+                f"{format_digest(remaining[0])} was requested and not sent", hint="clew fsck"
+            )
+        missing = remaining + missing[MAX_DIGESTS:]
 
 
-def _take(taking: Taking, pack: bytes) -> None:
+def _take(pack_import: PackImport, pack: bytes) -> None:
     try:
-        taking.take(pack)
-    except UsageError as error:  # to who sends it is that; to who asked it is damage
-        raise Damaged(error.message, hint="clew fsck, where it comes from") from error
+        pack_import.take(pack)
+    except UsageError as error:  # an error of the server, not of the user
+        raise Damaged(error.message, hint="run clew fsck on the server") from error

@@ -1,7 +1,7 @@
 """Upload: pack the chunks that a remote lacks, and put them there.
 
-Whoever is killed leaves whole packs that are found and kept the next time, and at most one pack of
-each thread that nothing speaks of.
+A killed push leaves complete packs, which the next push finds, and at most one unused pack per
+thread.
 """
 
 from __future__ import annotations
@@ -14,60 +14,62 @@ from typing import Protocol
 import blake3
 
 from clew.errors import Damaged
-from clew.store.content_reader import Reader
+from clew.store.content_reader import ContentReader
 from clew.store.index import Index
 from clew.store.packs import chunking, pack_format
 from clew.store.packs.pack_writer import OpenBlock, compress
-from clew.store.types import named
+from clew.store.types import format_digest
 
-PACK = 16 << 20
-"""Content in one pack: little is lost when a push is cut short, and objects stay few."""
-CHUNKS = pack_format.MOST_CHUNKS // 5
-"""Chunks in one pack, and contents."""
-BLOCK = 128 << 10
-"""Small chunks that are compressed together; fewer than in a store, and larger chunks stay alone,
-since whoever lacks one fetches its block."""
+PACK_BYTES = 16 << 20
+"""Bytes of content in a pack: small enough to lose little if a push is interrupted."""
+PACK_CHUNKS = pack_format.MAX_CHUNKS // 5
+"""Chunks, and records, in a pack."""
+BLOCK_BYTES = 128 << 10
+"""Bytes of small chunks that are compressed together; less than in a store, because a client that
+lacks one chunk fetches the whole block. Larger chunks get blocks of their own."""
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes of content have travelled, and of how many."""
+"""Called with the bytes of content that were transferred, and the total."""
 
 
-class There(Protocol):
-    """Whom content is sent to: a remote, or a server."""
+class UploadTarget(Protocol):
+    """The receiver of an upload: a remote or a server."""
 
-    at_once: int
-    """Packs that may be on their way at once; with 1 they arrive in the order they were made."""
+    parallel_packs: int
+    """Packs that are sent at the same time; with 1 they arrive in order."""
 
     def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
-        """Those of these chunks that are not there."""
+        """Those of these chunks that the target does not have."""
 
-    def untold(self, contents: Sequence[bytes]) -> set[bytes]:
-        """Those of these contents of which it does not know what chunks they are made of."""
+    def without_record(self, contents: Sequence[bytes]) -> set[bytes]:
+        """Those of these contents whose chunk lists the target does not have."""
 
     def put_pack(self, pack: bytes, tail: bytes) -> int:
-        """When this returns, the pack is there for good; the bytes it took. `tail`: its table."""
+        """Store a pack durably, and return the bytes that were sent. `tail`: its table."""
 
 
-class Sending:
-    """What is missing there, on its way."""
+class Upload:
+    """Sends contents to a target that lacks them."""
 
-    def __init__(self, index: Index, reader: Reader, there: There, progress: Progress) -> None:
+    def __init__(
+        self, index: Index, reader: ContentReader, target: UploadTarget, progress: Progress
+    ) -> None:
         self._index = index
         self._reader = reader
-        self._there = there
+        self._target = target
         self._progress = progress
-        self._pool = ThreadPoolExecutor(there.at_once, thread_name_prefix="clew-send")
+        self._pool = ThreadPoolExecutor(target.parallel_packs, thread_name_prefix="clew-send")
         self._waiting: deque[tuple[int, Future[int]]] = deque()
         self._blocks: list[OpenBlock] = [OpenBlock()]
-        self._open_bytes = self._open_chunks = self._open_records = 0  # in them
-        self._given: set[bytes] = set()  # chunks
-        self._told: set[bytes] = set()  # records
+        self._open_bytes = self._open_chunks = self._open_records = 0  # in the open pack
+        self._sent_chunks: set[bytes] = set()
+        self._sent_records: set[bytes] = set()
         self._done = self._total = 0
         self.bytes = 0
-        """What was put there."""
+        """Bytes that were sent."""
 
     def send(self, contents: Iterable[bytes]) -> None:
-        """Contents of this store, as far as they are not there."""
+        """Send contents of this store that the target lacks."""
         wanted = list(contents)
         records = self._records(wanted)
         chunks = self._chunks(wanted)
@@ -80,40 +82,42 @@ class Sending:
             self._add_record(record)
 
     def send_bytes(self, data: bytes) -> str:
-        """A content that is in no store; its name."""
+        """Send a content that is not in the store; returns its digest."""
         digest = blake3.blake3(data).digest()
-        pieces = chunking.slices(memoryview(data), chunking.cuts(data))
-        found = [(blake3.blake3(piece).digest(), piece) for piece in pieces]
-        absent = self._absent([part for part, _ in found])
-        single = len(found) == 1
-        for part, piece in found:
+        pieces = chunking.slice_chunks(memoryview(data), chunking.find_cuts(data))
+        chunks = [(blake3.blake3(piece).digest(), piece) for piece in pieces]
+        absent = self._absent([part for part, _ in chunks])
+        single = len(chunks) == 1
+        for part, piece in chunks:
             if part in absent:
                 self._total += len(piece)
                 self._add(part, bytes(piece), whole=single)
                 absent.discard(part)
-        if not single and self._there.untold([digest]):
-            parts = pack_format.pack_parts((part, len(piece)) for part, piece in found)
-            self._add_record(pack_format.File(digest, len(data), pack_format.FILE, parts))
-        return named(digest)
+        if not single and self._target.without_record([digest]):
+            parts = pack_format.pack_parts((part, len(piece)) for part, piece in chunks)
+            self._add_record(pack_format.FileRecord(digest, len(data), pack_format.FILE, parts))
+        return format_digest(digest)
 
     def finish(self) -> None:
-        """When this returns, all that was sent is there for good."""
-        self._seal()
-        self._await(0)
+        """Wait until everything that was sent is stored durably."""
+        self._send_pack()
+        self._wait(0)
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    # -- deciding
+    # -- decide
 
-    def _records(self, contents: list[bytes]) -> dict[bytes, pack_format.File]:
-        """How contents are made of chunks, where that is not known there."""
-        found = {d: pack_format.File(d, *file) for d in contents if (file := self._index.file(d))}
-        untold = self._there.untold(list(found))
-        return {digest: file for digest, file in found.items() if digest in untold}
+    def _records(self, contents: list[bytes]) -> dict[bytes, pack_format.FileRecord]:
+        """The chunk lists that the target lacks."""
+        found = {
+            d: pack_format.FileRecord(d, *file) for d in contents if (file := self._index.file(d))
+        }
+        unknown = self._target.without_record(list(found))
+        return {digest: file for digest, file in found.items() if digest in unknown}
 
     def _chunks(self, contents: list[bytes]) -> dict[bytes, int]:
-        """The chunks that are not there and their lengths, in the order they lie here."""
+        """The chunks that the target lacks, with their lengths, in the order of the packs."""
         lengths: dict[bytes, int] = {}
         for digest in contents:
             lengths.update(
@@ -121,66 +125,73 @@ class Sending:
             )
         order: list[tuple[int, int, bytes]] = []
         for digest in self._absent(list(lengths)):
-            where = self._index.place(digest)
+            where = self._index.locate(digest)
             if where is None:
-                raise Damaged(f"the chunk {named(digest)} is missing here", hint="clew fsck")
+                raise Damaged(
+                    f"the chunk {format_digest(digest)} is missing here", hint="clew fsck"
+                )
             order.append((where.block, where.start, digest))
         return {digest: lengths[digest] for _, _, digest in sorted(order)}
 
     def _absent(self, chunks: list[bytes]) -> set[bytes]:
-        """Those of these chunks that are not there, and not on their way."""
-        return self._there.lacking([d for d in dict.fromkeys(chunks) if d not in self._given])
+        """Those of these chunks that the target lacks and that were not sent yet."""
+        return self._target.lacking(
+            [d for d in dict.fromkeys(chunks) if d not in self._sent_chunks]
+        )
 
-    # -- acting
+    # -- act
 
     def _add(self, digest: bytes, data: bytes, *, whole: bool) -> None:
-        self._given.add(digest)
-        if len(data) >= chunking.SMALLEST:
+        self._sent_chunks.add(digest)
+        if len(data) >= chunking.MIN_CHUNK:
             self._blocks.insert(-1, OpenBlock())
             self._blocks[-2].add(digest, data, whole=whole)
         else:
             self._blocks[-1].add(digest, data, whole=whole)
-            if self._blocks[-1].length >= BLOCK:
+            if self._blocks[-1].length >= BLOCK_BYTES:
                 self._blocks.append(OpenBlock())
         self._open_bytes += len(data)
         self._open_chunks += 1
-        self._seal_full()
+        self._send_full_pack()
 
-    def _add_record(self, record: pack_format.File) -> None:
-        if record.digest not in self._told:
-            self._told.add(record.digest)
+    def _add_record(self, record: pack_format.FileRecord) -> None:
+        if record.digest not in self._sent_records:
+            self._sent_records.add(record.digest)
             self._blocks[-1].files.append(record)
             self._open_records += 1
-            self._seal_full()
+            self._send_full_pack()
 
-    def _seal_full(self) -> None:
-        if self._open_bytes >= PACK or max(self._open_chunks, self._open_records) >= CHUNKS:
-            self._seal()
+    def _send_full_pack(self) -> None:
+        if (
+            self._open_bytes >= PACK_BYTES
+            or max(self._open_chunks, self._open_records) >= PACK_CHUNKS
+        ):
+            self._send_pack()
 
-    def _seal(self) -> None:
-        """Put the pack that is open."""
+    def _send_pack(self) -> None:
+        """Send the open pack."""
         blocks, self._blocks = self._blocks, [OpenBlock()]
         self._open_bytes = self._open_chunks = self._open_records = 0
         if any(block.length or block.files for block in blocks):
             size = sum(block.length for block in blocks)
-            self._waiting.append((size, self._pool.submit(_put, self._there, blocks)))
-            self._await(self._there.at_once)
+            self._waiting.append((size, self._pool.submit(_put, self._target, blocks)))
+            self._wait(self._target.parallel_packs)
 
-    def _await(self, most: int) -> None:
-        while len(self._waiting) > most:
+    def _wait(self, pending: int) -> None:
+        while len(self._waiting) > pending:
             size, future = self._waiting.popleft()
             self.bytes += future.result()
             self._done += size
             self._progress(self._done, self._total)
 
 
-def _put(there: There, blocks: list[OpenBlock]) -> int:
-    """Put one pack; the bytes it took."""
-    return there.put_pack(*packed(blocks))
+def _put(target: UploadTarget, blocks: list[OpenBlock]) -> int:
+    """Send one pack; returns its size."""
+    return target.put_pack(*build_pack(blocks))
 
 
-def packed(blocks: list[OpenBlock]) -> tuple[bytes, bytes]:
-    """A pack of these blocks, and the table that it ends with."""
+def build_pack(blocks: list[OpenBlock]) -> tuple[bytes, bytes]:
+    """Encode a pack of these blocks; returns it and its table."""
     data = bytearray(pack_format.MAGIC)
     table = pack_format.Table([], [])
     for block in blocks:
@@ -190,6 +201,6 @@ def packed(blocks: list[OpenBlock]) -> tuple[bytes, bytes]:
             table.blocks.append(pack_format.Block(len(data), len(stored), length, codec, chunks))
             data += stored
         table.files.extend(block.files)
-    tail = pack_format.encode(table, position=len(data))
+    tail = pack_format.encode_table(table, position=len(data))
     data += tail
     return bytes(data), tail

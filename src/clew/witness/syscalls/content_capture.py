@@ -291,7 +291,7 @@ class ContentCapture:
                     self._final[path] = self._link_content(self.files.readlink(path)), status
                 elif (status.st_dev, status.st_ino) in self._mapped:
                     keep = self._keeps(path)
-                    stored = self._store.put_file(path, keep=keep, anew=True, within=self.files)
+                    stored = self._store.put_file(path, keep=keep, reread=True, within=self.files)
                     self._final[path] = KnownContent(stored, keep), status
                 elif stat.S_ISREG(status.st_mode):
                     present[FileStat(*Signature.of(status), status.st_mode)] = path, status

@@ -158,8 +158,8 @@ def checkout(tmp_path: Path, *, name: str = "e1", **kept: Any) -> None:
         packs: dict[str, Answer] = {
             "commands/ask/about": lambda _: {"uid": "u", "root": "/"},
             "commands/ask/checkout": lambda _: {**described, "files": [file]},
-            "content/records": store.giving().records([bytes.fromhex(digest[7:])]),
-            "content/chunks": store.giving().chunks([], alone=[bytes.fromhex(digest[7:])]),
+            "content/records": store.pack_export().records([bytes.fromhex(digest[7:])]),
+            "content/chunks": store.pack_export().chunks([], alone=[bytes.fromhex(digest[7:])]),
         }
     with answering(packs) as server:
         project = RemoteProject(server, settings.load({}))

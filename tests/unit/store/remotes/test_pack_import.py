@@ -15,24 +15,24 @@ from clew.errors import UsageError
 from clew.store import Store
 from clew.store.packs import pack_format
 from clew.store.remotes import upload
-from clew.store.remotes.pack_import import Taking
-from clew.store.types import digest_of, named
+from clew.store.remotes.pack_import import PackImport
+from clew.store.types import format_digest, parse_digest
 
 
 class Door:
     """Another store, as one sends to it."""
 
-    at_once = 1
+    parallel_packs = 1
 
-    def __init__(self, to: Taking) -> None:
+    def __init__(self, to: PackImport) -> None:
         self._to = to
         self.packs: list[bytes] = []
 
     def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
-        return set(self._to.lacking(chunks))
+        return set(self._to.missing_chunks(chunks))
 
-    def untold(self, contents: Sequence[bytes]) -> set[bytes]:
-        return set(self._to.missing(contents))
+    def without_record(self, contents: Sequence[bytes]) -> set[bytes]:
+        return set(self._to.missing_contents(contents))
 
     def put_pack(self, pack: bytes, tail: bytes) -> int:
         self.packs.append(pack)
@@ -42,14 +42,14 @@ class Door:
 
 def send(here: Store, there: Store, *contents: str) -> Door:
     """Send these; whatever was missing there is there then."""
-    door = Door(there.taking())
+    door = Door(there.pack_import())
     here.flush()
     wanted = here.hold(contents)
-    missing = door.untold(wanted)
-    with here.sending(door, lambda done, total: None) as sending:
+    missing = door.without_record(wanted)
+    with here.start_upload(door, lambda done, total: None) as sending:
         sending.send([digest for digest in wanted if digest in missing])
         sending.finish()
-    assert there.taking().missing(wanted) == []
+    assert there.pack_import().missing_contents(wanted) == []
     return door
 
 
@@ -85,9 +85,9 @@ def test_a_content_that_is_there_only_as_a_part_gets_its_name(here: Store, there
     noise = random.Random(3).randbytes(4 << 20)
     whole = here.put_bytes(noise).digest
     send(here, there, whole)
-    parts = here._reader.parts(digest_of(whole) or b"")
+    parts = here._reader.parts(parse_digest(whole) or b"")
     part = here.put_bytes(noise[: parts[0][1]]).digest
-    assert part == named(parts[0][0])
+    assert part == format_digest(parts[0][0])
     assert not there.has(part)
     assert send(here, there, part).packs == []
     assert b"".join(there.read(part)) == noise[: parts[0][1]]
@@ -100,35 +100,35 @@ def test_what_is_not_what_it_says_is_refused(here: Store, there: Store) -> None:
         spoilt = bytearray(pack)
         spoilt[at] ^= 1
         with pytest.raises(UsageError):
-            there.taking().take(bytes(spoilt))
+            there.pack_import().take(bytes(spoilt))
     for length in (0, 7, 100, len(pack) - 1):
         with pytest.raises(UsageError):
-            there.taking().take(pack[:length])
-    there.taking().take(pack)
+            there.pack_import().take(pack[:length])
+    there.pack_import().take(pack)
     assert there.fsck().problems == []
 
 
 def test_a_record_must_be_true(there: Store) -> None:
     chunk = there.put_bytes(b"a chunk")
     there.flush()
-    raw = digest_of(chunk.digest) or b""
+    raw = parse_digest(chunk.digest) or b""
     other = blake3.blake3(b"something else").digest()
-    for parts, said in (([(raw, 7)], "digest"), ([(other, 7)], "not here")):
-        file = pack_format.File(
+    for parts, said in (([(raw, 7)], "digest"), ([(other, 7)], "lacks its chunk")):
+        file = pack_format.FileRecord(
             blake3.blake3(b"claimed").digest(), 7, 0, pack_format.pack_parts(parts)
         )
         with pytest.raises(UsageError, match=said):
-            there.taking().take(_pack(pack_format.Table([], [file])))
-        assert not there.has(named(file.digest))
+            there.pack_import().take(_pack(pack_format.Table([], [file])))
+        assert not there.has(format_digest(file.digest))
 
 
 def test_nothing_may_unfold_to_too_much(there: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pack_format, "LONGEST", 1000)
+    monkeypatch.setattr(pack_format, "MAX_CONTENT", 1000)
     data = bytes(2000)
     chunk = pack_format.Chunk(blake3.blake3(data).digest(), 2000, True)
     block = pack_format.Block(len(pack_format.MAGIC), 2000, 2000, pack_format.RAW, [chunk])
     with pytest.raises(UsageError, match="too much"):
-        there.taking().take(_pack(pack_format.Table([block], []), data))
+        there.pack_import().take(_pack(pack_format.Table([block], []), data))
 
 
 def test_a_block_may_not_unfold_to_more_than_it_says(there: Store) -> None:
@@ -137,34 +137,34 @@ def test_a_block_may_not_unfold_to_more_than_it_says(there: Store) -> None:
     block = pack_format.Block(len(pack_format.MAGIC), len(bomb), 1000, pack_format.ZSTD, [chunk])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UsageError, match="wrong length"):
-        there.taking().take(_pack(pack_format.Table([block], []), bomb))
+        there.pack_import().take(_pack(pack_format.Table([block], []), bomb))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB
 
 
 def test_contents_that_are_short_to_tell_and_long_to_hash_are_refused(there: Store) -> None:
     chunk = there.put_bytes(bytes(range(256)) * 1000)
     there.flush()
-    raw = digest_of(chunk.digest) or b""
+    raw = parse_digest(chunk.digest) or b""
     other = blake3.blake3(b"claimed").digest()
-    many = [(raw, chunk.size)] * (pack_format.MOST_REPEATED // chunk.size + 2)
+    many = [(raw, chunk.size)] * (pack_format.MAX_REPEATED // chunk.size + 2)
     for parts in (
         [(pack_format.HOLE, 1 << 62)],
-        [(pack_format.HOLE, pack_format.MOST_REPEATED + 1)],
+        [(pack_format.HOLE, pack_format.MAX_REPEATED + 1)],
         [(pack_format.HOLE, 1 << 61)] * 100,
         [(pack_format.HOLE, (1 << 64) - 1)] * 3,
         many,
     ):
         size = sum(length for _, length in parts) % (1 << 64)
-        file = pack_format.File(other, size, 0, pack_format.pack_parts(parts))
+        file = pack_format.FileRecord(other, size, 0, pack_format.pack_parts(parts))
         with pytest.raises(UsageError):
-            there.taking().take(_pack(pack_format.Table([], [file])))
-    half = [(pack_format.HOLE, pack_format.MOST_REPEATED // 2 + 1)]
+            there.pack_import().take(_pack(pack_format.Table([], [file])))
+    half = [(pack_format.HOLE, pack_format.MAX_REPEATED // 2 + 1)]
     two = [
-        pack_format.File(bytes([n]) * 32, half[0][1], 0, pack_format.pack_parts(half))
+        pack_format.FileRecord(bytes([n]) * 32, half[0][1], 0, pack_format.pack_parts(half))
         for n in (1, 2)
     ]
     with pytest.raises(UsageError, match="holes"):
-        there.taking().take(_pack(pack_format.Table([], two)))
+        there.pack_import().take(_pack(pack_format.Table([], two)))
 
 
 def test_what_a_table_says_is_checked_before_it_is_believed(there: Store) -> None:
@@ -180,16 +180,16 @@ def test_what_a_table_says_is_checked_before_it_is_believed(there: Store) -> Non
             [pack_format.Block(1 << 63, 4, 4, pack_format.RAW, [chunk])], []
         ),  # not in the pack
         pack_format.Table([pack_format.Block(start, 1 << 31, 4, pack_format.RAW, [chunk])], []),
-        pack_format.Table([], [pack_format.File(digest, 5, 0, parts)]),  # another size
-        pack_format.Table([], [pack_format.File(digest, 4, 7, parts)]),  # an unknown kind
+        pack_format.Table([], [pack_format.FileRecord(digest, 5, 0, parts)]),  # another size
+        pack_format.Table([], [pack_format.FileRecord(digest, 4, 7, parts)]),  # an unknown kind
     ]
     for table in tables:
         with pytest.raises(UsageError):
-            there.taking().take(_pack(table, data))
+            there.pack_import().take(_pack(table, data))
     empty = pack_format.Chunk(blake3.blake3().digest(), 0, True)
-    many = pack_format.Block(start, 0, 0, pack_format.RAW, [empty] * (pack_format.MOST_CHUNKS + 1))
+    many = pack_format.Block(start, 0, 0, pack_format.RAW, [empty] * (pack_format.MAX_CHUNKS + 1))
     with pytest.raises(UsageError, match="too many"):
-        there.taking().take(_pack(pack_format.Table([many], [])))
+        there.pack_import().take(_pack(pack_format.Table([many], [])))
 
 
 def test_work_that_is_no_longer_wanted_ends(there: Store) -> None:
@@ -205,11 +205,11 @@ def test_work_that_is_no_longer_wanted_ends(there: Store) -> None:
             raise Unwanted
 
     hole = 60 << 30
-    file = pack_format.File(
+    file = pack_format.FileRecord(
         bytes(31) + b"x", hole, 0, pack_format.pack_parts([(pack_format.HOLE, hole)])
     )
     with pytest.raises(Unwanted):
-        there.taking().take(_pack(pack_format.Table([], [file])), check)
+        there.pack_import().take(_pack(pack_format.Table([], [file])), check)
     there.put_bytes(b"more")
     there.flush()
 
@@ -217,7 +217,7 @@ def test_work_that_is_no_longer_wanted_ends(there: Store) -> None:
 def test_many_tiny_contents_go_in_several_packs(
     here: Store, there: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload, "CHUNKS", 10)
+    monkeypatch.setattr(upload, "PACK_CHUNKS", 10)
     contents = [here.put_bytes(b"%d" % n).digest for n in range(25)]
     assert len(send(here, there, *contents).packs) == 3
 
@@ -233,4 +233,4 @@ def test_what_is_on_its_way_is_not_swept(here: Store, there: Store, tmp_path: Pa
 
 def _pack(table: pack_format.Table, data: bytes = b"") -> bytes:
     body = pack_format.MAGIC + data
-    return body + pack_format.encode(table, position=len(body))
+    return body + pack_format.encode_table(table, position=len(body))

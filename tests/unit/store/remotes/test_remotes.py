@@ -18,8 +18,8 @@ from clew.errors import ClewError, Damaged, NoContent, NotAllowed, NotFound, Usa
 from clew.store import Store
 from clew.store.packs import pack_format
 from clew.store.remotes import Remote, document_name, open_remote
-from clew.store.remotes.object_storage import DirectoryStorage, place_of
-from clew.store.types import digest_of
+from clew.store.remotes.object_storage import DirectoryStorage, open_storage
+from clew.store.types import parse_digest
 
 Made = dict[str, bytes]
 
@@ -44,7 +44,7 @@ def fill(store: Store, seed: int = 1) -> Made:
 
 
 def send(store: Store, remote: Remote, names: Made, *data: bytes) -> int:
-    with store.sending(remote, lambda done, total: None) as sending:
+    with store.start_upload(remote, lambda done, total: None) as sending:
         sending.send(store.hold(names))
         for given in data:
             sending.send_bytes(given)
@@ -53,8 +53,8 @@ def send(store: Store, remote: Remote, names: Made, *data: bytes) -> int:
 
 
 def receive(store: Store, remote: Remote, names: Made) -> int:
-    receiving = store.receiving(remote, lambda done, total: None)
-    receiving.receive(filter(None, map(digest_of, names)))
+    receiving = store.start_download(remote, lambda done, total: None)
+    receiving.receive(filter(None, map(parse_digest, names)))
     return receiving.bytes
 
 
@@ -103,7 +103,7 @@ def test_it_can_be_read_by_the_rules_of_the_page_alone(shared: tuple[Path, Made]
         records |= {file.digest: file.parts for file in table.files}
     for name, expected in made.items():
         digest = bytes.fromhex(name.removeprefix("blake3:"))
-        parts = pack_format.parts_of(records[digest]) if digest in records else [(digest, 0)]
+        parts = pack_format.unpack_parts(records[digest]) if digest in records else [(digest, 0)]
         assert b"".join(chunks.get(part, bytes(length)) for part, length in parts) == expected
 
 
@@ -141,7 +141,7 @@ def test_a_part_of_others_may_become_a_content(tmp_path: Path) -> None:
     whole = chance.randbytes(400_000)
     from clew.store.packs import chunking
 
-    first = whole[: chunking.cuts(whole)[0]]
+    first = whole[: chunking.find_cuts(whole)[0]]
     with Store(tmp_path / "here") as store, opened(tmp_path / "r", make=True) as remote:
         large = {store.put_bytes(whole).digest: whole}
         store.flush()
@@ -169,7 +169,7 @@ def test_bytes_of_no_store_are_sent_and_read(tmp_path: Path) -> None:
             with opened(tmp_path / "r", make=True) as remote:
                 send(store, remote, {}, given)
             with opened(tmp_path / "r") as remote:
-                receiving = store.receiving(remote, lambda done, total: None)
+                receiving = store.start_download(remote, lambda done, total: None)
                 assert receiving.read(blake3.blake3(given).digest(), most=1 << 30) == given
         assert store.fsck().checked == 0
 
@@ -180,7 +180,7 @@ def test_large_content_goes_in_several_packs_and_tells_how_far_it_is(tmp_path: P
     with Store(tmp_path / "here") as store, opened(tmp_path / "r", make=True) as remote:
         name = store.put_bytes(data).digest
         store.flush()
-        with store.sending(remote, lambda done, total: told.append((done, total))) as sending:
+        with store.start_upload(remote, lambda done, total: told.append((done, total))) as sending:
             sending.send(store.hold([name]))
             sending.finish()
     assert told[0] == (0, len(data))
@@ -188,8 +188,8 @@ def test_large_content_goes_in_several_packs_and_tells_how_far_it_is(tmp_path: P
     assert len(list((tmp_path / "r" / "packs").iterdir())) == 3
     told.clear()
     with Store(tmp_path / "there") as store, opened(tmp_path / "r") as remote:
-        receiving = store.receiving(remote, lambda done, total: told.append((done, total)))
-        receiving.receive([digest_of(name) or b""])
+        receiving = store.start_download(remote, lambda done, total: told.append((done, total)))
+        receiving.receive([parse_digest(name) or b""])
         assert b"".join(store.read(name)) == data
     assert (told[0], told[-1]) == ((0, len(data)), (len(data), len(data)))
 
@@ -286,14 +286,14 @@ def test_a_record_that_lies_names_nothing(tmp_path: Path) -> None:
     with (
         Store(tmp_path / "here") as store,
         opened(tmp_path / "r", make=True) as remote,
-        store.sending(remote, lambda done, total: None) as sending,
+        store.start_upload(remote, lambda done, total: None) as sending,
     ):
         sending.send_bytes(data)
         true = sending._blocks[-1].files[-1]
         sending._add_record(true._replace(digest=lie))
         sending.finish()
     with Store(tmp_path / "there") as store, opened(tmp_path / "r") as remote:
-        receiving = store.receiving(remote, lambda done, total: None)
+        receiving = store.start_download(remote, lambda done, total: None)
         with pytest.raises(Damaged, match="does not have that digest"):
             receiving.read(lie, most=1 << 30)
         with pytest.raises(Damaged, match="does not have that digest"):
@@ -324,7 +324,7 @@ def test_what_was_learnt_is_kept_and_may_be_lost(tmp_path: Path, shared: tuple[P
     cache = tmp_path / "cache"
     for _ in range(2):
         with opened(url, cache=cache) as remote:
-            assert all(remote.index.has(digest_of(name) or b"") for name in made)
+            assert all(remote.index.has(parse_digest(name) or b"") for name in made)
     (kept,) = (cache / "remotes").glob("*.db")
     table = one(url / "tables")
     aside = table.read_bytes()
@@ -342,7 +342,7 @@ def test_what_was_learnt_is_kept_and_may_be_lost(tmp_path: Path, shared: tuple[P
 
 def test_a_directory_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "home" / "letters").mkdir(parents=True)
-    with pytest.raises(NotAllowed, match="holds other things"):
+    with pytest.raises(NotAllowed, match="not a remote and not empty"):
         opened(tmp_path / "home", make=True)
     assert os.listdir(tmp_path / "home") == ["letters"]
     with Store(tmp_path / "store"):
@@ -359,7 +359,7 @@ def test_what_a_killed_push_was_writing_is_removed(tmp_path: Path) -> None:
     left = tmp_path / "r" / "packs" / ".0123.part"
     left.write_bytes(b"half")
     with opened(tmp_path / "r") as remote:
-        assert remote.place.names("packs") == []
+        assert remote.storage.names("packs") == []
         assert left.exists()
     opened(tmp_path / "r", make=True).close()
     assert not left.exists()
@@ -371,20 +371,20 @@ def test_places_are_named_by_path_or_url(tmp_path: Path) -> None:
         f"file://{tmp_path}/a%20b",
         f"file://localhost{tmp_path}/a%20b",
     ):
-        place = place_of(url, {})
+        place = open_storage(url, {})
         assert isinstance(place, DirectoryStorage)
         place.make()
         assert (tmp_path / "a b" / "packs").is_dir()
-        assert place.tops() == {"packs", "tables", "executions"}
+        assert place.top_level_names() == {"packs", "tables", "executions"}
     for url in ("ftp://x/y", "s3://", "file://elsewhere/x", "https://x"):
-        with pytest.raises(UsageError, match="no remote"):
-            place_of(url, {})
+        with pytest.raises(UsageError, match="not a remote"):
+            open_storage(url, {})
 
 
 def plant(remote: Path, table: pack_format.Table, data: bytes = b"") -> str:
     """Put a pack and its table into a remote, as somebody might who means no good."""
     pack = pack_format.MAGIC + data
-    tail = pack_format.encode(table, position=len(pack))
+    tail = pack_format.encode_table(table, position=len(pack))
     name = pack_format.tail_name(tail)
     (remote / "packs" / f"{name}.pack").write_bytes(pack + tail)
     (remote / "tables" / name).write_bytes(tail)
@@ -406,18 +406,20 @@ def test_a_remote_that_claims_too_much_is_not_believed(
     ]
     damaged = [plant(remote, pack_format.Table([block], [])) for block in far]
     wide = [
-        pack_format.Block(start, 0, pack_format.LONGEST // 2 + n, pack_format.ZSTD, [])
+        pack_format.Block(start, 0, pack_format.MAX_CONTENT // 2 + n, pack_format.ZSTD, [])
         for n in range(3)
     ]
     damaged.append(plant(remote, pack_format.Table(wide, [])))
-    huge = pack_format.File(
+    huge = pack_format.FileRecord(
         digest, 1 << 63, pack_format.FILE, pack_format.pack_parts([(pack_format.HOLE, 1 << 63)])
     )
     damaged.append(plant(remote, pack_format.Table([], [huge])))
     hole = pack_format.pack_parts([(pack_format.HOLE, 1 << 62)])
     plant(
         remote,
-        pack_format.Table([], [pack_format.File(bytes([1]) * 32, 1 << 62, pack_format.FILE, hole)]),
+        pack_format.Table(
+            [], [pack_format.FileRecord(bytes([1]) * 32, 1 << 62, pack_format.FILE, hole)]
+        ),
     )
     for directory, name in (("packs", "../../x.pack"), ("tables", "..%2f..%2fx"), ("packs", "x")):
         (remote / directory / name.replace("/", "_")).write_bytes(b"")
@@ -430,7 +432,7 @@ def test_a_remote_that_claims_too_much_is_not_believed(
     with Store(tmp_path / "there") as store, opened(remote) as found:
         assert set(found.damaged) == {*damaged, "0" * 32, "1" * 32}
         receive(store, found, made)
-        receiving = store.receiving(found, lambda done, total: None)
+        receiving = store.start_download(found, lambda done, total: None)
         with pytest.raises(Damaged, match="holes"):
             receiving.receive([bytes([1]) * 32])
         with pytest.raises(Damaged, match="more than"):

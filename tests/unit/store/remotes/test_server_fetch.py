@@ -11,15 +11,15 @@ from clew.errors import Damaged, NoContent
 from clew.store import Store
 from clew.store.packs import pack_format
 from clew.store.remotes import server_fetch, upload
-from clew.store.remotes.pack_export import Giving
-from clew.store.remotes.server_fetch import bring
-from clew.store.types import digest_of
+from clew.store.remotes.pack_export import PackExport
+from clew.store.remotes.server_fetch import fetch_contents
+from clew.store.types import parse_digest
 
 
 class Window:
     """Another store, as one is given content by it."""
 
-    def __init__(self, giving: Giving) -> None:
+    def __init__(self, giving: PackExport) -> None:
         self._giving = giving
         self.packs: list[bytes] = []
 
@@ -32,7 +32,7 @@ class Window:
 
 
 def raw(*digests: str) -> list[bytes]:
-    return [digest_of(digest) or b"" for digest in digests]
+    return [parse_digest(digest) or b"" for digest in digests]
 
 
 def put(store: Store, *contents: bytes) -> list[str]:
@@ -42,8 +42,8 @@ def put(store: Store, *contents: bytes) -> list[str]:
 
 
 def fetch(here: Store, there: Store, *digests: str) -> Window:
-    window = Window(there.giving())
-    bring(here.taking(), window, raw(*digests))
+    window = Window(there.pack_export())
+    fetch_contents(here.pack_import(), window, raw(*digests))
     return window
 
 
@@ -78,19 +78,19 @@ def test_what_is_alike_travels_once(here: Store, there: Store) -> None:
 
 
 def test_a_pack_is_bounded(here: Store, there: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.store.remotes.pack_export.PACK", 1 << 20)
+    monkeypatch.setattr("clew.store.remotes.pack_export.PACK_BYTES", 1 << 20)
     wanted = contents(4)
     digests = put(there, *wanted)
     window = fetch(here, there, *digests)
     assert len(window.packs) > 3
-    assert max(map(len, window.packs)) < (1 << 20) + upload.BLOCK + (1 << 20)
+    assert max(map(len, window.packs)) < (1 << 20) + upload.BLOCK_BYTES + (1 << 20)
     assert [b"".join(here.read(digest)) for digest in digests] == wanted
 
 
 def test_many_are_asked_for_in_parts(
     here: Store, there: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_fetch, "AT_ONCE", 7)
+    monkeypatch.setattr(server_fetch, "MAX_DIGESTS", 7)
     wanted = contents(5)
     digests = put(there, *wanted)
     fetch(here, there, *digests)
@@ -117,7 +117,7 @@ def test_what_is_not_there_is_not_promised(here: Store, there: Store) -> None:
     with pytest.raises(NoContent):
         fetch(here, there, known, f"blake3:{'0' * 64}")
     with pytest.raises(NoContent):
-        there.giving().chunks([bytes(32)], alone=[])
+        there.pack_export().chunks([bytes(32)], alone=[])
 
 
 def test_who_gives_something_else_is_not_believed(here: Store, there: Store) -> None:
@@ -130,7 +130,7 @@ def test_who_gives_something_else_is_not_believed(here: Store, there: Store) -> 
             return bytes(data)
 
     with pytest.raises(Damaged):
-        bring(here.taking(), Lying(there.giving()), raw(digest))
+        fetch_contents(here.pack_import(), Lying(there.pack_export()), raw(digest))
     assert not here.has(digest)
 
 
@@ -139,10 +139,10 @@ def test_who_gives_nothing_is_not_asked_for_ever(here: Store, there: Store) -> N
 
     class Empty(Window):
         def chunks(self, chunks: Sequence[bytes], alone: Sequence[bytes]) -> bytes:
-            return upload.packed([])[0]
+            return upload.build_pack([])[0]
 
     with pytest.raises(Damaged):
-        bring(here.taking(), Empty(there.giving()), raw(digest))
+        fetch_contents(here.pack_import(), Empty(there.pack_export()), raw(digest))
 
 
 def test_one_that_was_cut_off_goes_on(here: Store, there: Store) -> None:
@@ -156,7 +156,7 @@ def test_one_that_was_cut_off_goes_on(here: Store, there: Store) -> None:
             return super().chunks(chunks[:3], alone[:3])
 
     with pytest.raises(ConnectionError):
-        bring(here.taking(), Cut(there.giving()), raw(*digests))
+        fetch_contents(here.pack_import(), Cut(there.pack_export()), raw(*digests))
     window = fetch(here, there, *digests)
     assert sum(map(len, window.packs)) > 0
     assert [b"".join(here.read(digest)) for digest in digests] == wanted
