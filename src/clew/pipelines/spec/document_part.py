@@ -7,6 +7,7 @@ from typing import Any
 
 from clew.errors import UsageError
 
+_LONGEST_NAME = 200
 HINT = "docs/how-to/run-a-pipeline.md lists what is supported"
 
 
@@ -55,9 +56,14 @@ class Part:
         return Part(self._value.get(name), f"{self.location}.{name}" if self.location else name)
 
     def parts(self, name: str) -> Iterator[tuple[str, Part]]:
-        """The members of the mapping `name`, with their keys."""
+        """The members of the mapping `name`, with their keys. Keys name files: they must not lead
+        out of the directory of a run, nor into a terminal."""
         inner = self.part(name)
         for key in inner.names():
+            if not 0 < len(key) < _LONGEST_NAME or "/" in key or not key.isprintable():
+                raise inner.error(repr(key[:_LONGEST_NAME]), "is not a name")
+            if key in (".", ".."):
+                raise inner.error(key, "is not a name")
             yield key, inner.part(key)
 
     def allow_only(self, *names: str) -> None:

@@ -148,6 +148,17 @@ def test_errors_name_the_location(
     assert refused.value.hint
 
 
+@pytest.mark.parametrize("name", ["../../x", "/x", "..", "a\x1b[31m", "a\0", "a" * 5000])
+def test_names_that_would_lead_out_of_the_directory_of_a_run(name: str) -> None:
+    outputs = {"Output": "NUMBER_INTEGER", name: "STRING"}
+    for written in (
+        document({name: task("comp-a")}, {"comp-a": leaf({}, {})}),
+        document({"a": task("comp-a")}, {"comp-a": leaf({}, outputs)}),
+    ):
+        with pytest.raises(InvalidPipeline, match="is not a name"):
+            parse_pipeline(text(written))
+
+
 def test_unknown_platform_settings_are_refused() -> None:
     for executors, place in (
         ({"exec": {"initContainers": []}}, "exec.initContainers: is not supported"),
