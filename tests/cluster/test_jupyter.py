@@ -10,9 +10,10 @@ from playwright.sync_api import expect
 from tests.browser import launch_browser
 from tests.cluster.jupyter import HOME, jupyter_notebook, open_jupyter, server, wait_until_reachable  # noqa: F401 - server is a fixture
 from tests.cluster.kube import Kube, pod
-from tests.cluster.operator import JUPYTER, claim, operator, volume, wait_until  # noqa: F401 - operator is a fixture
+from tests.cluster.operator import JUPYTER, claim, operator, volume  # noqa: F401 - operator is a fixture
 from tests.cluster.test_viewers import viewer
 from tests.local.server import Server
+from tests.wait import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import pytest
 from tests.cluster.kube import Kube, pod
 from tests.cluster.location import require_local_cluster
-from tests.cluster.operator import claim, notebook, operator, volume, wait_until  # noqa: F401 - operator is a fixture
+from tests.cluster.operator import claim, notebook, operator, volume  # noqa: F401 - operator is a fixture
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
+from tests.wait import wait_until
 from tools.cluster.layout import NODES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]

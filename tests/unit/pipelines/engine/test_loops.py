@@ -133,7 +133,8 @@ def test_a_loop_keeps_few_iterations_in_memory() -> None:
         instructions = engine.task_ended(path, TaskResult(outputs=Values({"Output": 1})))
         ready += [one for one in instructions if isinstance(one, StartTask)]
         del instructions
-        most = max(most, sum(isinstance(one, Node) for one in gc.get_objects()))
+        if len(ran) % 25 == 0:  # it takes long
+            most = max(most, sum(isinstance(one, Node) for one in gc.get_objects()))
     assert most <= before + 5 + 2
     assert engine.done
     assert set(ran) == {"beside", *(f"loop/{n}/one" for n in range(100))}
