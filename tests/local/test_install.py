@@ -37,7 +37,7 @@ def install(source: Path, target: Path, *, path: str) -> str:
     """Install into `target`, offline: what builds it is in this environment already."""
     ran = subprocess.run(
         [
-            *(sys.executable, "-m", "pip", "install", "-v", "--no-deps"),
+            *(sys.executable, "-m", "pip", "install", "-v", "--no-deps", "--no-compile"),
             *("--no-build-isolation", "--target", target, source),
         ],
         env={**os.environ, "PATH": path, "CC": ""},
