@@ -302,6 +302,10 @@ class Project(Protocol):
         false.
         """
 
+    def bundle(self, ids: Iterable[str], to: StrPath, *, exclude: Iterable[str] = ()) -> Transfer:
+        """Write executions to the new ZIP file `to`, which `pull` reads; without the bytes of the
+        files that `exclude` (globs) matches."""
+
     def pull(
         self,
         url: StrPath,

@@ -46,6 +46,7 @@ COMMANDS = {
     "export": "Write an execution as W3C PROV, an RO-Crate or an image.",
     "push": "Send executions to a remote: a directory or an S3 bucket.",
     "pull": "Fetch executions from a remote.",
+    "bundle": "Write executions with everything they need to one file.",
     "remote": "Name remotes, so that push and pull need no address.",
     "key": "Manage the signing key and the known signers.",
     "rm": "Remove executions from the record.",

@@ -326,6 +326,12 @@ class LocalProject(ProjectState, Project):
 
         return push(LocalEndpoint(self), fspath(url), ids, progress, sign=sign)
 
+    def bundle(self, ids: Iterable[str], to: StrPath, *, exclude: Iterable[str] = ()) -> Transfer:
+        from clew.api.local.bundle import write_bundle
+        from clew.api.local.share import LocalEndpoint
+
+        return write_bundle(self, LocalEndpoint(self), [*ids], Path(to), exclude=[*exclude])
+
     def pull(
         self,
         url: StrPath,

@@ -335,6 +335,12 @@ class RemoteProject(Project):
 
         return push(RemoteEndpoint(self.client), fspath(url), ids, progress, sign=sign)
 
+    def bundle(self, ids: Iterable[str], to: StrPath, *, exclude: Iterable[str] = ()) -> Transfer:
+        from clew.api.local.bundle import write_bundle
+        from clew.api.remote.share import RemoteEndpoint
+
+        return write_bundle(self, RemoteEndpoint(self.client), [*ids], Path(to), exclude=[*exclude])
+
     def pull(
         self,
         url: StrPath,

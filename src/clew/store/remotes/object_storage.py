@@ -50,6 +50,10 @@ class ObjectStorage(Protocol):
 def open_storage(url: str, options: Mapping[str, str]) -> ObjectStorage:
     """The storage at `url`; `options` are those of S3."""
     scheme, separator, _ = url.partition("://")
+    if not separator and url.endswith(".zip") and not Path(url).is_dir():
+        from clew.store.remotes.zip_file import ZipStorage  # late: few need it
+
+        return ZipStorage(url, Path(url))
     if not separator:
         return DirectoryStorage(url, Path(url).absolute())
     parts = urlsplit(url)
