@@ -61,6 +61,7 @@ def test_a_project_that_came_with_a_repository_is_not_trusted(tmp_path: Path) ->
     """It was made by another user: its executions get no variable of this one."""
     theirs = Project(tmp_path / "theirs", MY_TOKEN="of-the-author")
     theirs("exec", "--", "sh", "-c", "echo ${#MY_TOKEN} > out")
+    theirs("remote", "add", "backup", str(tmp_path / "stolen"))
     mine = Project(tmp_path / "mine", init=False, MY_TOKEN="secret-of-the-victim")
     shutil.copytree(theirs.folder, mine.folder, dirs_exist_ok=True)
     assert "its executions count as made elsewhere" in " ".join(mine("init").stderr.split())
@@ -68,6 +69,10 @@ def test_a_project_that_came_with_a_repository_is_not_trusted(tmp_path: Path) ->
     assert mine.error("repeat", "e1", status=2)[0] == "secrets-needed"
     assert mine.json("show", "e1")["made_elsewhere"] is True
     mine("exec", "--", "true")
+    assert mine.error("push", status=4)[0] == "not-allowed"
+    mine("push", "backup")  # not the name of a remote, but a directory
+    assert (mine.folder / "backup").is_dir()
+    assert not (tmp_path / "stolen").exists()
     assert mine.json("list")[1]["made_elsewhere"] is True, "one project, one rule"
     mine("init", "--trust")
     assert [found["made_elsewhere"] for found in mine.json("list")] == [False, False]

@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from clew.cli.options import complete_executions
-from clew.errors import NotFound
+from clew.errors import NotAllowed, NotFound
 
 _ID = re.compile(r"e[1-9]\d*")
 
@@ -17,18 +17,26 @@ def resolve_remote(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The address, and the other words, which are ids.
 
     The first word is the name of a remote or an address. Without one, or if the first word is an
-    id such as e2, the default remote is meant.
+    id such as e2, the default remote is meant. Remotes of a project that came with a repository do
+    not count: they could lead what is pushed to its author.
     """
     from clew import project_directory, settings
     from clew.remotes import load
 
-    project = project_directory.here(settings.load())
-    remotes = load(project.path) if project else None
+    chosen = settings.load()
+    project = project_directory.here(chosen)
+    accepted = project is not None and project_directory.is_accepted(project, chosen)
+    remotes = load(project.path) if project is not None and accepted else None
     if words and remotes and words[0] in remotes.urls:
         return remotes.urls[words[0]], words[1:]
     if words and not _ID.fullmatch(words[0]):
         return words[0], words[1:]
     if remotes is None or remotes.default is None:
+        if project is not None and not accepted:
+            raise NotAllowed(
+                f"you did not make the project in {project.root}, nor choose its remotes",
+                hint="name an address, or accept the project: clew init --trust",
+            )
         raise NotFound(
             "no remote is named, and there is no default", hint="clew remote add NAME URL"
         )
