@@ -67,7 +67,10 @@ def test_bad_bundles(project: Project, tmp_path: Path) -> None:
             packed.writestr(name, whole.read(name), zipfile.ZIP_DEFLATED)
     (tmp_path / "a.zip").write_bytes(b"PK not a zip")
     (tmp_path / "c.zip").write_bytes(file.read_bytes()[:-100])
-    for name in ("a.zip", "b.zip", "c.zip", "none.zip"):
+    newer = bytearray(file.read_bytes())
+    newer[newer.index(b"PK\x01\x02") + 6] = 255  # the version that it takes to read it
+    (tmp_path / "d.zip").write_bytes(newer)
+    for name in ("a.zip", "b.zip", "c.zip", "d.zip", "none.zip"):
         ran = there.command("pull", str(tmp_path / name))
         assert ran.returncode in (3, 5), name
         assert b"Traceback" not in ran.stderr

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clew.api.local.share import Endpoint, push
-from clew.errors import Exists, NotFound
+from clew.errors import ClewError, Exists
 from clew.prov.events import Content, from_batch, to_batch
 from clew.redaction.text_scan import find_in_text
 from clew.store.errors import from_os
@@ -69,8 +69,8 @@ def list_bundled_files(
 
 def _find_secret(project: Project, version: str) -> str | None:
     try:
-        text = project.read(version).decode()
-    except (NotFound, UnicodeDecodeError):
+        text = project.read(version, most=_SCANNED).decode()
+    except (ClewError, UnicodeDecodeError):
         return None
     return next((finding.name for finding in find_in_text(text)), None)
 

@@ -6,6 +6,7 @@ an object that is compressed, or larger than the caller allows, counts as damage
 
 from __future__ import annotations
 
+import struct
 import threading
 import zipfile
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ from pathlib import Path
 from clew.errors import Damaged, NotAllowed
 from clew.store.errors import from_os
 from clew.store.remotes.object_storage import damaged_object, missing_object
+
+_BAD = (zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError, struct.error)
+"""What `zipfile` raises for a malformed file."""
 
 
 class ZipStorage:
@@ -25,7 +29,7 @@ class ZipStorage:
             self._file = zipfile.ZipFile(path)
         except OSError as error:
             raise from_os(error, doing=f"read {url}") from error
-        except zipfile.BadZipFile as error:
+        except _BAD as error:
             raise Damaged(f"{url} is not a bundle: {error}", hint="get it again") from error
         self._lock = threading.Lock()
         self._objects = {info.filename: info for info in self._file.infolist()}
@@ -60,7 +64,7 @@ class ZipStorage:
                 for position, length in ranges:
                     file.seek(position)
                     found.append(file.read(length))
-        except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+        except (*_BAD, OSError, EOFError) as error:
             raise damaged_object(self.url, name) from error
         if [len(data) for data in found] != [length for _, length in ranges]:
             raise damaged_object(self.url, name)
