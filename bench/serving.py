@@ -124,7 +124,7 @@ def listing(root: Path, count: int) -> dict[str, float]:
                 given = {"parameters": {"rate": number / count, "epochs": 10}}
                 name = f"training {number}"
                 home = homes[number % len(homes)]
-                run_queue.insert(
+                run_queue.insert_run(
                     graph, run_queue.NewRun(experiment=home, name=name, spec=spec, config=given)
                 )
             connection.rows("UPDATE run_request SET state = 'succeeded', finished = ?", (begin,))

@@ -97,23 +97,23 @@ class Asking:
             experiment="none", name=name, spec=text, config={"parameters": parameters}
         )
         with self.graph() as graph:
-            return run_queue.create(graph, asked)
+            return run_queue.queue_run(graph, asked)
 
     def gated(self, gate: Path, n: int = 1) -> str:
         return self.ask("gated", log=str(self.log), gate=str(gate), n=n)
 
-    def get(self, run: str) -> run_queue.Run:
+    def get(self, run: str) -> run_queue.RunRequest:
         with self.graph() as graph:
-            return run_queue.get(graph, run)
+            return run_queue.get_request(graph, run)
 
-    def over(self, *wanted: str) -> list[run_queue.Run]:
+    def over(self, *wanted: str) -> list[run_queue.RunRequest]:
         """Those runs, once they are over."""
         with self.graph() as graph:
             wait_until(
                 "a run's end",
-                lambda: all(run_queue.get(graph, r).state in FINAL_STATES for r in wanted),
+                lambda: all(run_queue.get_request(graph, r).state in FINAL_STATES for r in wanted),
             )
-            return [run_queue.get(graph, run) for run in wanted]
+            return [run_queue.get_request(graph, run) for run in wanted]
 
     def counted(self) -> Counter[str]:
         return Counter(self.log.read_text().split()) if self.log.exists() else Counter()
@@ -181,8 +181,8 @@ def test_a_run_ends_when_somebody_wants_it_to(asking: Asking, tmp_path: Path) ->
         (task,) = asking.waits(gate)
         queued = asking.ask("counting", log=str(asking.log), n=2)
         with asking.graph() as graph:
-            run_queue.cancel(graph, queued)
-            run_queue.cancel(graph, run)
+            run_queue.cancel_request(graph, queued)
+            run_queue.cancel_request(graph, run)
         found = asking.over(run, queued)
         wait_until("the end of the task", lambda: gone(task))
         again = asking.gated(tmp_path / "other")

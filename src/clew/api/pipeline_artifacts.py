@@ -138,7 +138,7 @@ def _files(project: Project, task: dict[str, Any], artifact: dict[str, Any]) -> 
 
 def _name(path: str) -> str:
     """Where a file is below the directory of a run; of one that is elsewhere, its last part."""
-    from clew.pipelines.runner.task_reuse import RUNS
+    from clew.pipelines.run_directory import RUNS
 
     below = path.partition(f"/{RUNS}/")[2].partition("/")[2]
     return below or path.rpartition("/")[2]

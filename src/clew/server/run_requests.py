@@ -70,7 +70,7 @@ def queue_run(
     check_depth(parameters, "parameters")
     parsed = parser.parse_pipeline(text)
     arguments.bind_values(parsed, parameters)
-    return run_queue.create(
+    return run_queue.queue_run(
         graph,
         NewRun(
             experiment=experiments.require_active(graph, experiment or ""),

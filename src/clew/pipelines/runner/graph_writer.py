@@ -18,7 +18,7 @@ from clew import db
 from clew.errors import NoDatabase, NotFound
 from clew.pipelines.runner import event_journal
 from clew.pipelines.runner.task_events import TaskEnd, task_informed
-from clew.pipelines.runner.task_reuse import CACHE
+from clew.pipelines.runner.task_reuse import GRAPH_CACHE_MB
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent
 from clew.prov.graph import Graph
@@ -70,7 +70,7 @@ class GraphWriter:
     @contextlib.contextmanager
     def graph(self) -> Iterator[Graph]:
         address = self._settings.graph
-        with db.connect(self._directory.graph, address=address, cache=CACHE) as connection:
+        with db.connect(self._directory.graph, address=address, cache=GRAPH_CACHE_MB) as connection:
             yield Graph(connection, self._directory.uid)
 
     def write_pending(self) -> int:

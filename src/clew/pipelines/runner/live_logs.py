@@ -8,19 +8,18 @@ masked.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from blake3 import blake3
 
+if TYPE_CHECKING:
+    from clew.pipelines.tasks.attempt import OnOutput
+
 MAX_BYTES = 1 << 18
 """Of one `Output`."""
-
-OnOutput = Callable[[str, Path], None]
-"""Called when an attempt starts, with the uid of its execution and the file of its output."""
 
 
 class Output(NamedTuple):

@@ -26,12 +26,12 @@ from clew.pipelines.engine.engine import (
     TaskResult,
 )
 from clew.pipelines.engine.input_resolution import BadInput
+from clew.pipelines.run_directory import PIPELINE, RUNS, WORKSPACE, placeholder_values
 from clew.pipelines.runner.cancellation import sigterm_as_interrupt
 from clew.pipelines.runner.recorder import Recorder, ResumedRun
-from clew.pipelines.runner.run_info import WORKSPACE, about
 from clew.pipelines.runner.run_options import Change, RunOptions
 from clew.pipelines.runner.task_events import TaskEnd
-from clew.pipelines.runner.task_reuse import RUNS, Memo, Verdict, outputs_of
+from clew.pipelines.runner.task_reuse import TaskReuse, Verdict, build_outputs
 from clew.pipelines.spec.ir import Dag, Pipeline
 from clew.pipelines.spec.values import Values
 from clew.pipelines.tasks import machine_resources
@@ -45,8 +45,6 @@ from clew.project_directory import ProjectDirectory, keep_from_git
 from clew.prov.queries.pipelines.tasks import FinishedTask
 from clew.settings import Settings
 
-PIPELINE = "pipeline.yaml"
-"""The text of the pipeline, in the directory of the run."""
 _TERMINATION_SECONDS = 1.0
 """Between SIGTERM and SIGKILL to a task when the run is canceled."""
 _RETRY_SECONDS = 1.0
@@ -130,10 +128,10 @@ class _RunLoop:
         self._inputs = inputs
         self._options = options
         self._recorder = recorder
-        self._memo = Memo(directory, settings, pipeline.name, recorder.uid)
+        self._task_reuse = TaskReuse(directory, settings, pipeline.name, recorder.uid)
         self._run_directory = directory.root / RUNS / recorder.id
         self._facts = {
-            **about(pipeline.name, recorder.id, recorder.uid, self._run_directory),
+            **placeholder_values(pipeline.name, recorder.id, recorder.uid, self._run_directory),
             **facts,
         }
         components = pipeline.components.values()
@@ -245,7 +243,7 @@ class _RunLoop:
         for worker in self._workers.release():
             self._recorder.worker_ended(worker)
         self._recorder.finish()
-        self._memo.close()
+        self._task_reuse.close()
 
     # -- one step
 
@@ -283,7 +281,7 @@ class _RunLoop:
             self._apply(self._engine.retry_group(node.path))
             return
         if node.path in self._resumed:
-            outputs = outputs_of(node, self._resumed[node.path])
+            outputs = build_outputs(node, self._resumed[node.path])
             self._end_task(node.path, TaskResult(outputs=outputs))
             return
         if is_builtin(node):
@@ -299,7 +297,7 @@ class _RunLoop:
             return
         variables |= given.variables
         if node.path not in self._started:
-            verdict = self._memo.decide(
+            verdict = self._task_reuse.decide(
                 node,
                 self._workers.task_variables(variables),
                 image=image,
@@ -361,7 +359,7 @@ class _RunLoop:
         del self._running[path]
         self._admission.release(path)
         self._tried.setdefault(path, []).append(attempt)
-        self._memo.changed()
+        self._task_reuse.files_changed()
         for worker in self._workers.pop_finished():
             self._recorder.worker_ended(worker)
         self._volumes.unmount(self._mounts.pop(path, frozenset()))

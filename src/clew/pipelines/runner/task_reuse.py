@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from clew import db
 from clew.pipelines.engine.scopes import Node
+from clew.pipelines.run_directory import RUNS
 from clew.pipelines.spec.ir import Command, PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path
 from clew.pipelines.spec.values import Artifact, Values
@@ -38,45 +39,42 @@ from clew.store import Store
 if TYPE_CHECKING:
     from clew.replay.reuse.task_reuse_check import ReuseChecker
 
-RUNS = "pipeline-runs"
-"""Beside `.clew/`: a directory for each run, with one for each of its tasks."""
+GRAPH_CACHE_MB = 2
+"""Small, because a long run writes much more to the graph than it reads again."""
 
-CACHE = 2
-"""MB of the graph in memory: a long run writes more of it than it will ever look at again."""
-
-_NEW = "it never ran before"
+_NEVER_RAN = "it never ran before"
 
 
 class Verdict(Struct, frozen=True):
-    """What is to be done with a task, and why."""
+    """Whether a task is reused, and why or why not."""
 
     key: str
     parts: dict[str, Any]
-    """What the key is made of."""
+    """What the key is the hash of."""
     why: str
     reused: FinishedTask | None = None
     outputs: Values = field(default_factory=Values)
 
 
-class Memo:
-    """What is known of earlier runs, asked by one run."""
+class TaskReuse:
+    """Finds earlier tasks that one run can reuse."""
 
     def __init__(
         self, directory: ProjectDirectory, settings: Settings, pipeline: str, run: str
     ) -> None:
-        """`run`: the uid of the one that asks."""
+        """`run`: the uid of this run, whose own tasks are not reused."""
         self._run = run
         self._hashes: dict[str, tuple[str, str]] = {}  # of the code and outputs of components
         self._stack = ExitStack()
-        opened = db.connect(directory.graph, address=settings.graph, cache=CACHE)
+        opened = db.connect(directory.graph, address=settings.graph, cache=GRAPH_CACHE_MB)
         connection = self._stack.enter_context(opened)
         self._graph = Graph(connection, directory.uid, signers=settings.config)
         self._runs = list_runs_of_pipeline(self._graph, pipeline)
         self._store = self._stack.enter_context(Store(directory.store))
 
     @cached_property
-    def _reuse(self) -> ReuseChecker:
-        """Loaded when there is something to ask: what never ran before does not wait for it."""
+    def _checker(self) -> ReuseChecker:
+        """Loaded when needed: a pipeline that runs for the first time does not wait for it."""
         from clew.replay.reuse.task_reuse_check import ReuseChecker
 
         return ReuseChecker(self._graph, self._store)
@@ -84,55 +82,55 @@ class Memo:
     def close(self) -> None:
         self._stack.close()
 
-    def changed(self) -> None:
-        """A task ran, and may have changed anything."""
-        if "_reuse" in vars(self):
-            self._reuse.changed()
+    def files_changed(self) -> None:
+        """Check files again: a task has run, and may have changed any."""
+        if "_checker" in vars(self):
+            self._checker.changed()
 
     def decide(
         self, node: Node, now: TaskVariables, *, image: str | None = None, reuse: bool
     ) -> Verdict:
-        """`image`: the digest of the one that it runs in, where it sees nothing but what it is
-        given; `reuse`: an earlier one may stand for it."""
-        parts = self._parts(node) | ({"image": image} if image else {})
+        """Decide whether to reuse an earlier task. `image`: the digest of the image that the task
+        runs in, where it sees only its declared inputs. `reuse`: whether reuse is allowed."""
+        parts = self._key_parts(node) | ({"image": image} if image else {})
         key = _hash(parts)
         if not reuse:
             return Verdict(key, parts, "it is not to be reused")
         why: str | None = None
         for done in find_tasks_with_key(self._graph, key, run=self._run):
             if image:
-                answer = self._kept(done)
+                check = self._check_outputs(done)
             else:
-                answer = self._reuse.holds(done.execution, now, _given(done))
-            if answer.why_not is None:
-                said = f"{done.task}: all {answer.checked} facts hold"
-                return Verdict(key, parts, said, done, outputs_of(node, done))
-            why = why or f"{answer.why_not} since {done.task}"
-        return Verdict(key, parts, why or self._nearest(node, parts))
+                check = self._checker.holds(done.execution, now, _is_given(done))
+            if check.why_not is None:
+                held = f"{done.task}: all {check.checked} facts hold"
+                return Verdict(key, parts, held, done, build_outputs(node, done))
+            why = why or f"{check.why_not} since {done.task}"
+        return Verdict(key, parts, why or self._describe_change(node, parts))
 
-    def _kept(self, done: FinishedTask) -> ReuseCheck:
-        """Whether all that was made in an image is there, as it was made."""
-        made = [one for found in done.artifacts.values() for one in found]
-        for one in made:
-            content = self._content(Path(artifact_path(one)))
-            if isinstance(content, dict):
-                return ReuseCheck(f"what was in {one['uri']} is not known")
-            if content != one["digest"]:
-                return ReuseCheck(f"{one['uri']}, which it made, changed")
-        return ReuseCheck(None, len(made) + 1)
+    def _check_outputs(self, done: FinishedTask) -> ReuseCheck:
+        """Check that the outputs of a container task are unchanged."""
+        outputs = [artifact for several in done.artifacts.values() for artifact in several]
+        for artifact in outputs:
+            digest = self._digest(Path(artifact_path(artifact)))
+            if isinstance(digest, dict):
+                return ReuseCheck(f"what was in {artifact['uri']} is not known")
+            if digest != artifact["digest"]:
+                return ReuseCheck(f"{artifact['uri']}, which it made, changed")
+        return ReuseCheck(None, len(outputs) + 1)
 
-    def _nearest(self, node: Node, parts: dict[str, Any]) -> str:
+    def _describe_change(self, node: Node, parts: dict[str, Any]) -> str:
         """How the task differs from when it last ran."""
         last = find_last_task(self._graph, self._runs, node.path)
         if last is None:
-            return _NEW
+            return _NEVER_RAN
         then = last.parts
-        for name, words in _PARTS.items():
+        for name, describe in _DESCRIPTIONS.items():
             if then.get(name) != parts.get(name):
-                return f"{words(then.get(name), parts.get(name))} since {last.task}"
-        return _NEW
+                return f"{describe(then.get(name), parts.get(name))} since {last.task}"
+        return _NEVER_RAN
 
-    def _parts(self, node: Node) -> dict[str, Any]:
+    def _key_parts(self, node: Node) -> dict[str, Any]:
         body, component = node.component.body, node.component
         if node.task.cache_key:
             return {"component": component.name, "cache_key": node.task.cache_key}
@@ -157,34 +155,35 @@ class Memo:
             "code": hashes[0],
             "parameters": {n: _short(value) for n, value in parameters.items()},
             "inputs": {
-                name: [self._identity(one) for one in found]
-                for name, found in node.inputs.artifacts.items()
+                name: [self._hash_artifact(artifact) for artifact in artifacts]
+                for name, artifacts in node.inputs.artifacts.items()
             },
             "outputs": hashes[1],
         }
 
-    def _identity(self, one: Artifact) -> str:
-        """An artifact by what it holds; one that is elsewhere, by where."""
-        told = [one.get("name"), one["type"], one.get("metadata") or {}]
-        place = str(one.get("custom_path") or one["uri"])
-        return _hash([*told, self._content(Path(place)) or place])
+    def _hash_artifact(self, artifact: Artifact) -> str:
+        """By its content; by its URI if that is not a local path."""
+        described = [artifact.get("name"), artifact["type"], artifact.get("metadata") or {}]
+        path = str(artifact.get("custom_path") or artifact["uri"])
+        return _hash([*described, self._digest(Path(path)) or path])
 
-    def _content(self, place: Path) -> Any:
-        if not place.is_absolute():
+    def _digest(self, path: Path) -> Any:
+        """The digest of a file; of a directory, those of its files; None if it is not local."""
+        if not path.is_absolute():
             return None
-        if place.is_dir():
-            found = sorted(file for file in place.rglob("*") if not file.is_dir())
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if not file.is_dir())
             return {
-                os.fspath(file.relative_to(place)): self._reuse.digest(os.fsencode(file))
-                for file in found
+                os.fspath(file.relative_to(path)): self._checker.digest(os.fsencode(file))
+                for file in files
             }
-        return self._reuse.digest(os.fsencode(place))
+        return self._checker.digest(os.fsencode(path))
 
 
-def facts(
+def list_facts(
     directory: ProjectDirectory, settings: Settings, execution: str | None
 ) -> list[dict[str, str]]:
-    """All that the execution of a task relied on, beside what it was given."""
+    """The facts that the execution of a task depended on, beside its declared inputs."""
     if execution is None:
         return []
     from clew.replay.reuse.task_reuse_check import ReuseChecker
@@ -202,27 +201,29 @@ def _hash(value: Any) -> str:
 
 
 def _short(value: Any) -> Any:
-    """A value as it can be shown later; a long one by its hash."""
+    """A value to show later; the hash of a long one."""
     text = json.dumps(value, ensure_ascii=False)
     return value if len(text) <= 100 else f"hash {_hash(value)}"
 
 
-def _given(done: FinishedTask) -> Callable[[bytes], bool]:
-    """What was laid out for the task, with the directories of its run on the way there, and its
-    declared inputs."""
-    runs = os.fsencode(done.place).partition(b"/" + RUNS.encode() + b"/")[0] + b"/" + RUNS.encode()
-    places = [os.fsencode(done.place), *(os.fsencode(path) for path in done.inputs)]
+def _is_given(done: FinishedTask) -> Callable[[bytes], bool]:
+    """Tells which paths the task was given: its directory, the directories of its run above that,
+    and its declared inputs."""
+    runs = (
+        os.fsencode(done.directory).partition(b"/" + RUNS.encode() + b"/")[0] + b"/" + RUNS.encode()
+    )
+    given = [os.fsencode(done.directory), *(os.fsencode(path) for path in done.inputs)]
 
-    def given(path: bytes) -> bool:
-        if path.startswith(runs) and any(place.startswith(path + b"/") for place in places):
+    def is_given(path: bytes) -> bool:
+        if path.startswith(runs) and any(below.startswith(path + b"/") for below in given):
             return True
-        return any(path == place or path.startswith(place + b"/") for place in places)
+        return any(path == above or path.startswith(above + b"/") for above in given)
 
-    return given
+    return is_given
 
 
-def outputs_of(node: Node, done: FinishedTask) -> Values:
-    """What an earlier task made, as the outputs of this one."""
+def build_outputs(node: Node, done: FinishedTask) -> Values:
+    """The outputs of an earlier task as those of this one."""
     slots = node.component.outputs.artifacts
     artifacts: dict[str, list[Artifact]] = {
         name: [
@@ -241,7 +242,7 @@ def outputs_of(node: Node, done: FinishedTask) -> Values:
     return Values(dict(done.outputs), artifacts)
 
 
-def _members(what: str) -> Callable[[Any, Any], str]:
+def _describe_members(what: str) -> Callable[[Any, Any], str]:
     def words(then: Any, now: Any) -> str:
         then, now = then or {}, now or {}
         for name in sorted({*then, *now}):
@@ -258,11 +259,11 @@ def _members(what: str) -> Callable[[Any, Any], str]:
     return words
 
 
-_PARTS: dict[str, Callable[[Any, Any], str]] = {
+_DESCRIPTIONS: dict[str, Callable[[Any, Any], str]] = {
     "cache_key": lambda then, now: "its cache key changed",
     "code": lambda then, now: "its code changed",
     "image": lambda then, now: "its image changed",
-    "parameters": _members("parameter"),
-    "inputs": _members("input"),
+    "parameters": _describe_members("parameter"),
+    "inputs": _describe_members("input"),
     "outputs": lambda then, now: "what it makes changed",
 }

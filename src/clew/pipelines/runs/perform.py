@@ -184,7 +184,7 @@ def _claim(project: OpenProject, uid: str) -> Iterator[None]:
         record = get_run(graph, uid, alive=lambda _: False, tasks=False)
         if record["state"] != "succeeded":
             error = error or record["error"]
-        run_queue.finish(graph, uid, holder, state=record["state"], error=error)
+        run_queue.finish_request(graph, uid, holder, state=record["state"], error=error)
 
 
 def resume_record(
@@ -197,9 +197,9 @@ def resume_record(
     workers: WorkerPool | None = None,
 ) -> str:
     """Resume a run whose record is not successful, whatever its request says."""
-    from clew.pipelines.runner import event_journal, run_loop
+    from clew.pipelines.run_directory import PIPELINE, RUNS
+    from clew.pipelines.runner import event_journal
     from clew.pipelines.runner.recorder import ResumedRun
-    from clew.pipelines.runner.task_reuse import RUNS
     from clew.pipelines.spec import parser
     from clew.pipelines.spec.values import Values
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
@@ -215,7 +215,7 @@ def resume_record(
     check_resumable(record)
     key = find_run(graph, uid).key
     facets = tasks.load_run_facets(graph, key)
-    file = project.root / RUNS / record["id"] / run_loop.PIPELINE
+    file = project.root / RUNS / record["id"] / PIPELINE
     text = parser.read_file(file)
     with closing(InterpreterSearch(project.settings.cache)) as search:
         return run_pipeline(
@@ -244,7 +244,7 @@ def cancel_run(project: OpenProject, uid: str) -> None:
     from clew.pipelines.runs.run_list import find_request
 
     if find_request(project.graph, uid) is not None:
-        run_queue.cancel(project.graph, uid)
+        run_queue.cancel_request(project.graph, uid)
     request_cancel(project.directory, uid)
 
 

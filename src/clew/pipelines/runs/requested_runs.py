@@ -15,7 +15,7 @@ from clew.pipelines.runner.run_options import RunOptions
 from clew.pipelines.runs import pipeline_specs
 from clew.pipelines.runs.open_project import OpenProject
 from clew.pipelines.runs.perform import check_ready, resume_record, run_pipeline
-from clew.pipelines.runs.run_queue import Run
+from clew.pipelines.runs.run_queue import RunRequest
 from clew.pipelines.spec import arguments, parser
 from clew.pipelines.tasks import kfp_interpreter
 from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
@@ -53,7 +53,7 @@ class StandbyWorkers:
 
 def perform_request(
     project: OpenProject,
-    request: Run,
+    request: RunRequest,
     standby: StandbyWorkers,
     *,
     on_host: bool,
@@ -104,7 +104,7 @@ def _find_record(project: OpenProject, uid: str) -> dict[str, Any] | None:
         return None
 
 
-def _is_over(record: dict[str, Any], request: Run) -> bool:
+def _is_over(record: dict[str, Any], request: RunRequest) -> bool:
     if record["state"] == "succeeded":
         return True
     if (record["state"] == "canceled" and not request.stop) or not record["ended"]:
@@ -115,7 +115,7 @@ def _is_over(record: dict[str, Any], request: Run) -> bool:
 
 def _start(
     project: OpenProject,
-    request: Run,
+    request: RunRequest,
     standby: StandbyWorkers,
     *,
     jobs: int | None,

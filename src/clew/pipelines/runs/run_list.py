@@ -12,7 +12,7 @@ from typing import Any
 
 from clew.errors import NotFound
 from clew.pipelines.runs import run_queue
-from clew.pipelines.runs.run_queue import Run
+from clew.pipelines.runs.run_queue import RunRequest
 from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import IsRunning
@@ -86,10 +86,10 @@ def find_uid(graph: Graph, text: str) -> str:
         return text
 
 
-def find_request(graph: Graph, uid: str) -> Run | None:
+def find_request(graph: Graph, uid: str) -> RunRequest | None:
     """The request of this uid; None if the run was started with the CLI or does not exist."""
     try:
-        return run_queue.get(graph, uid)
+        return run_queue.get_request(graph, uid)
     except NotFound:
         return None
 
@@ -100,7 +100,7 @@ def is_finished(graph: Graph, uid: str, *, alive: IsRunning) -> bool:
     return not alive(uid) and (request is None or request.state in FINAL_STATES)
 
 
-def _merge(recorded: dict[str, Any], request: Run | None) -> dict[str, Any]:
+def _merge(recorded: dict[str, Any], request: RunRequest | None) -> dict[str, Any]:
     if request is None:
         return {**recorded, "created": recorded["started"], "experiment": None}
     state = "pending" if request.state == "queued" else request.state
@@ -114,7 +114,7 @@ def _merge(recorded: dict[str, Any], request: Run | None) -> dict[str, Any]:
     }
 
 
-def _build_unstarted(request: Run) -> dict[str, Any]:
+def _build_unstarted(request: RunRequest) -> dict[str, Any]:
     return {
         "id": None,
         "uid": request.id,

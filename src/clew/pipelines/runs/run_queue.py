@@ -121,7 +121,7 @@ class NewRun(RunTemplate):
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRequest:
     id: str
     created: int
     state: str
@@ -145,12 +145,12 @@ class Run:
     config: dict[str, Any]
 
 
-def create(graph: Graph, run: NewRun) -> str:
+def queue_run(graph: Graph, run: NewRun) -> str:
     """Queue a run and return its uid. Nothing changes if a run with this uid exists."""
-    return graph.connection.atomically(lambda: insert(graph, run))
+    return graph.connection.atomically(lambda: insert_run(graph, run))
 
 
-def insert(graph: Graph, run: NewRun) -> str:
+def insert_run(graph: Graph, run: NewRun) -> str:
     """Like `create`, but call within a transaction."""
     now = time.time_ns()
     spec = pipeline_specs.store_spec(graph, run.spec)
@@ -166,28 +166,28 @@ def insert(graph: Graph, run: NewRun) -> str:
     return run.id
 
 
-def get(graph: Graph, run: str) -> Run:
+def get_request(graph: Graph, run: str) -> RunRequest:
     return _get(graph, run, _GET_VISIBLE)
 
 
-def _get(graph: Graph, run: str, query: str = _GET) -> Run:
+def _get(graph: Graph, run: str, query: str = _GET) -> RunRequest:
     row = graph.connection.one(query, (graph.project, run))
     if row is None:
         raise NotFound(f"no run {run}", hint="kfp run list")
     return from_row(row)
 
 
-def from_row(row: tuple[Any, ...]) -> Run:
+def from_row(row: tuple[Any, ...]) -> RunRequest:
     """A row of `COLUMNS`."""
     values = list(row)
     values[3], values[14], values[18] = bool(values[3]), bool(values[14]), json.loads(values[18])
-    return Run(*values)
+    return RunRequest(*values)
 
 
 # -- for workers
 
 
-def claim(
+def claim_next(
     graph: Graph,
     holder: str,
     *,
@@ -195,7 +195,7 @@ def claim(
     lease: int,
     leases: LeaseWatcher,
     is_alive: Callable[[str], bool] = lambda _: False,
-) -> Run | None:
+) -> RunRequest | None:
     """Claim a run for `holder`; None if there is none.
 
     A run that `holder` has already claimed comes first, since the answer to that claim may have
@@ -237,7 +237,7 @@ def mark_started(graph: Graph, run: str, holder: str) -> None:
     graph.connection.rows(_MARK_STARTED, (time.time_ns(), run, holder))
 
 
-def finish(graph: Graph, run: str, holder: str, *, state: str, error: str | None) -> bool:
+def finish_request(graph: Graph, run: str, holder: str, *, state: str, error: str | None) -> bool:
     """Store the result, or delete the run if a user did; false if another worker holds it now."""
 
     def change() -> bool:
@@ -249,12 +249,12 @@ def finish(graph: Graph, run: str, holder: str, *, state: str, error: str | None
     return graph.connection.atomically(change)
 
 
-def requeue(graph: Graph, run: str, holder: str) -> None:
+def requeue_interrupted(graph: Graph, run: str, holder: str) -> None:
     """Queue an interrupted run again, without counting the try."""
     graph.connection.rows(_REQUEUE, (time.time_ns(), run, holder))
 
 
-def release(graph: Graph, holder: str, *, blame: bool) -> None:
+def release_claim(graph: Graph, holder: str, *, blame: bool) -> None:
     """Release the run of a dead worker. `blame`: count the try."""
     graph.connection.rows(_RELEASE, (0 if blame else 1, holder))
 
@@ -262,9 +262,9 @@ def release(graph: Graph, holder: str, *, blame: bool) -> None:
 # -- for users
 
 
-def cancel(graph: Graph, run: str) -> None:
+def cancel_request(graph: Graph, run: str) -> None:
     """Cancel a run; one that has ended stays as it is."""
-    get(graph, run)
+    get_request(graph, run)
 
     def change() -> None:
         now = time.time_ns()
@@ -274,26 +274,26 @@ def cancel(graph: Graph, run: str) -> None:
     graph.connection.atomically(change)
 
 
-def resume(graph: Graph, run: str, *, jobs: int | None = None) -> None:
+def requeue_finished(graph: Graph, run: str, *, jobs: int | None = None) -> None:
     """Queue a failed or canceled run again. Finished tasks are not repeated."""
-    found = get(graph, run)
+    found = get_request(graph, run)
     options = {**found.config.get("options", {}), "jobs": jobs}
     config = json.dumps({**found.config, "options": options})
     if graph.connection.one(_RESUME, (config, graph.project, run)) is None:
         raise UsageError(f"the run is {found.state}: only a failed or canceled run can be resumed")
 
 
-def archive(graph: Graph, run: str, *, archived: bool) -> None:
+def archive_request(graph: Graph, run: str, *, archived: bool) -> None:
     if graph.connection.one(_ARCHIVE, (int(archived), graph.project, run)) is None:
-        get(graph, run)
+        get_request(graph, run)
 
 
-def delete(graph: Graph, run: str) -> None:
+def delete_request(graph: Graph, run: str) -> None:
     """Delete the request; the record of the run stays.
 
     A running run is canceled, disappears from all lists at once, and is deleted at its end.
     """
-    get(graph, run)
+    get_request(graph, run)
 
     def change() -> None:
         if not _delete(graph, run):

@@ -18,8 +18,7 @@ from msgspec import Struct
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.scopes import Node
-from clew.pipelines.runner.live_logs import OnOutput
-from clew.pipelines.runner.task_reuse import RUNS
+from clew.pipelines.run_directory import RUNS
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path
 from clew.pipelines.spec.values import Artifact, Values, WrongType, convert, parse_value
@@ -36,6 +35,8 @@ _OUTPUT_SECONDS = 5.0
 STOPPED = "it was stopped before it started"
 
 OnEnd = Callable[["Attempt"], None]
+OnOutput = Callable[[str, Path], None]
+"""Called when an attempt starts, with the uid of its execution and the file of its output."""
 
 
 class Attempt(Protocol):

@@ -19,8 +19,7 @@ from msgspec import Struct
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.runner.live_logs import OnOutput
-from clew.pipelines.tasks.attempt import STOPPED, OnEnd, TaskFiles
+from clew.pipelines.tasks.attempt import STOPPED, OnEnd, OnOutput, TaskFiles
 from clew.pipelines.tasks.containers.runtime import ContainerRuntime
 from clew.pipelines.tasks.failure_message import explain_failure, read_tail
 from clew.pipelines.tasks.worker_pool import create_host

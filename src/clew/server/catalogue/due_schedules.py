@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 import uuid
 
+from clew.errors import NotFound
 from clew.pipelines.runs import pipeline_specs, run_queue
 from clew.prov.graph import Graph
-from clew.server.catalogue import schedules
+from clew.server.catalogue import schedules, versions
 from clew.server.catalogue.schedules import Schedule
 from clew.server.parsing.cron import SECOND
 
@@ -24,10 +25,6 @@ UPDATE schedule SET enabled = 1 WHERE id = ? AND next = ? AND enabled = 1 RETURN
 """
 _ACTIVE = "SELECT COUNT(*) FROM run_request WHERE schedule = ? AND state IN ('queued', 'running')"
 _ADVANCE = "UPDATE schedule SET next = ? WHERE id = ?"
-_OF_VERSION = "SELECT id, spec FROM pipeline_version WHERE id = ?"
-_NEWEST = """
-SELECT id, spec FROM pipeline_version WHERE pipeline = ? ORDER BY created DESC, id DESC LIMIT 1
-"""
 _FAIL = "UPDATE run_request SET state = 'failed', error = ?, finished = ? WHERE id = ?"
 _PIPELINE_DELETED = "the pipeline of the schedule was deleted"
 
@@ -96,7 +93,7 @@ def _tick(graph: Graph, schedule: str, expected: int, now: int) -> int:
 def _queue_run(graph: Graph, schedule: Schedule, at: int) -> None:
     version, spec = _find_version(graph, schedule)
     due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // SECOND))
-    run = run_queue.insert(
+    run = run_queue.insert_run(
         graph,
         run_queue.NewRun(
             id=uuid.uuid5(uuid.UUID(schedule.id), str(at)).hex,
@@ -120,8 +117,8 @@ def _find_version(graph: Graph, schedule: Schedule) -> tuple[str | None, str | N
     """The version to run and the digest of its spec; None if it was deleted."""
     if schedule.spec is not None:
         return schedule.version, schedule.spec
-    if schedule.version is not None:
-        row = graph.connection.one(_OF_VERSION, (schedule.version,))
-    else:
-        row = graph.connection.one(_NEWEST, (schedule.pipeline,))
-    return (None, None) if row is None else (str(row[0]), str(row[1]))
+    try:
+        found = versions.resolve(graph, schedule.pipeline or "", schedule.version or "")
+    except NotFound:
+        return None, None
+    return found.id, found.spec

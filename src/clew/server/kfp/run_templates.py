@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.errors import UsageError
-from clew.pipelines.runs.run_queue import Run, RunTemplate
+from clew.pipelines.runs.run_queue import RunRequest, RunTemplate
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
 from clew.server.catalogue import experiments
@@ -50,7 +50,7 @@ def _read_config(body: Fields) -> dict[str, Any]:
     return without_empty(parameters=parameters, pipeline_root=config.text("pipeline_root"))
 
 
-def template_fields(stored: Run | Schedule) -> dict[str, Any]:
+def template_fields(stored: RunRequest | Schedule) -> dict[str, Any]:
     """The common fields of a response."""
     return {
         "experiment_id": stored.experiment,

@@ -12,7 +12,7 @@ from clew.api.local.project import LocalProject
 from clew.db.connection import Row
 from clew.errors import NotFound, UsageError
 from clew.pipelines.runs import pipeline_specs, run_queue
-from clew.pipelines.runs.run_queue import NewRun, Run
+from clew.pipelines.runs.run_queue import NewRun, RunRequest
 from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
@@ -29,14 +29,14 @@ router = APIRouter()
 _STATES = {"queued": "PENDING", "running": "RUNNING", "succeeded": "SUCCEEDED"}
 
 
-def _state(run: Run) -> str:
+def _state(run: RunRequest) -> str:
     """Canceled runs are reported as FAILED: Kubeflow's client does not stop waiting at CANCELED."""
     if run.state == "running" and run.stop:
         return "CANCELING"
     return _STATES.get(run.state, "FAILED")
 
 
-def _run_response(run: Run, **details: Any) -> dict[str, Any]:
+def _run_response(run: RunRequest, **details: Any) -> dict[str, Any]:
     finished = run.state in FINAL_STATES
     return without_empty(
         **template_fields(run),
@@ -52,7 +52,7 @@ def _run_response(run: Run, **details: Any) -> dict[str, Any]:
     )
 
 
-def _history(run: Run) -> list[dict[str, Any]]:
+def _history(run: RunRequest) -> list[dict[str, Any]]:
     history = [without_empty(update_time=format_time(run.created), state="PENDING")]
     if run.began is not None:
         history.append(without_empty(update_time=format_time(run.began), state="RUNNING"))
@@ -65,7 +65,7 @@ def _history(run: Run) -> list[dict[str, Any]]:
 def _full_response(project: LocalProject, run_id: str) -> dict[str, Any]:
     """With the pipeline and the tasks."""
     graph = project.graph
-    run = run_queue.get(graph, run_id)
+    run = run_queue.get_request(graph, run_id)
     details: dict[str, Any] = {}
     if run.pipeline is None:
         details["pipeline_spec"] = compiled_pipelines.to_response(
@@ -83,7 +83,7 @@ def create(service: ServiceDep, body: BodyFields) -> Response:
     with service.project() as project:
         graph = project.graph
         template, source = read_template(graph, body)
-        created = run_queue.create(graph, NewRun(**vars(template), spec=source.text(graph)))
+        created = run_queue.queue_run(graph, NewRun(**vars(template), spec=source.text(graph)))
         service.work_available.set()
         return json_response(_full_response(project, created))
 
@@ -110,7 +110,7 @@ def get(service: ServiceDep, params: UrlFields) -> Response:
 @router.delete("/runs/{run_id}")
 def delete(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        run_queue.delete(graph, params.id("run_id"))
+        run_queue.delete_request(graph, params.id("run_id"))
     service.work_available.set()
     return empty_response()
 
@@ -119,7 +119,7 @@ def delete(service: ServiceDep, params: UrlFields) -> Response:
 def terminate(service: ServiceDep, params: UrlFields) -> Response:
     """Does nothing if the run has ended, so that clean-up scripts need not check first."""
     with service.graph() as graph:
-        run_queue.cancel(graph, params.id("run_id"))
+        run_queue.cancel_request(graph, params.id("run_id"))
     service.work_available.set()
     return empty_response()
 
@@ -127,7 +127,7 @@ def terminate(service: ServiceDep, params: UrlFields) -> Response:
 @router.post("/runs/{run_id}:retry")
 def retry(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        run_queue.resume(graph, params.id("run_id"))
+        run_queue.requeue_finished(graph, params.id("run_id"))
     service.work_available.set()
     return empty_response()
 
@@ -135,20 +135,20 @@ def retry(service: ServiceDep, params: UrlFields) -> Response:
 @router.post("/runs/{run_id}:archive")
 def archive(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        run_queue.archive(graph, params.id("run_id"), archived=True)
+        run_queue.archive_request(graph, params.id("run_id"), archived=True)
     return empty_response()
 
 
 @router.post("/runs/{run_id}:unarchive")
 def unarchive(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        run = run_queue.get(graph, params.id("run_id"))
+        run = run_queue.get_request(graph, params.id("run_id"))
         if _is_archived(graph, run.experiment):
             raise UsageError(
                 "the run's experiment is archived",
                 hint=f"kfp experiment unarchive --experiment-id {run.experiment}",
             )
-        run_queue.archive(graph, run.id, archived=False)
+        run_queue.archive_request(graph, run.id, archived=False)
     return empty_response()
 
 

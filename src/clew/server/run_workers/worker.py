@@ -34,7 +34,7 @@ from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.lease_holder import hold_lease, lease_end
 from clew.pipelines.runs.leases import LeaseWatcher
 from clew.pipelines.runs.requested_runs import StandbyWorkers, perform_request
-from clew.pipelines.runs.run_queue import Run
+from clew.pipelines.runs.run_queue import RunRequest
 from clew.server.log_format import configure
 
 _POLL_SECONDS = 1.0
@@ -73,12 +73,12 @@ class _Worker:
 
     # -- claiming runs
 
-    def _claim_next(self) -> Run | None:
+    def _claim_next(self) -> RunRequest | None:
         """Wait for a run and claim it; None when the worker must exit."""
         while not self._ending:
             pause = _POLL_SECONDS
             try:
-                run = run_queue.claim(
+                run = run_queue.claim_next(
                     self._project.graph,
                     self._holder,
                     now=time.time_ns(),
@@ -105,7 +105,7 @@ class _Worker:
 
     # -- performing a run
 
-    def _process(self, run: Run) -> None:
+    def _process(self, run: RunRequest) -> None:
         if run.tries > run_queue.MAX_TRIES:
             self._finish(
                 run, "failed", f"given up: its worker was lost {run_queue.MAX_TRIES} times"
@@ -131,7 +131,7 @@ class _Worker:
                 break
         self._finish(run, state, error)
 
-    def _perform(self, run: Run) -> tuple[str, str | None]:
+    def _perform(self, run: RunRequest) -> tuple[str, str | None]:
         extra = {"run": run.id}
         run_queue.mark_started(self._project.graph, run.id, self._holder)
         _LOG.info("run started", extra={**extra, "tries": run.tries})
@@ -143,7 +143,7 @@ class _Worker:
             say=lambda text: _LOG.info("%s", text, extra=extra),
         )
 
-    def _finish(self, run: Run, state: str, error: str | None) -> None:
+    def _finish(self, run: RunRequest, state: str, error: str | None) -> None:
         """Store the result, as soon as the database answers."""
         while True:
             try:
@@ -154,17 +154,17 @@ class _Worker:
                     and not run_queue.is_canceled(graph, run.id)
                 )
                 if interrupted or state == "busy":
-                    run_queue.requeue(graph, run.id, self._holder)
+                    run_queue.requeue_interrupted(graph, run.id, self._holder)
                     state = "requeued"
                 else:
                     reason = run_queue.TERMINATED if state == "canceled" else error
-                    run_queue.finish(graph, run.id, self._holder, state=state, error=reason)
+                    run_queue.finish_request(graph, run.id, self._holder, state=state, error=reason)
                 _LOG.info("run %s", state, extra={"run": run.id, "state": state})
                 return
             except ClewError as failure:
                 self._await_database("cannot store the result of the run", failure, run)
 
-    def _await_database(self, what: str, failure: ClewError, run: Run) -> None:
+    def _await_database(self, what: str, failure: ClewError, run: RunRequest) -> None:
         """Pause before the next try. A worker that must exit does not wait: the next worker
         finds in the graph what was done."""
         _LOG.error("%s: %s", what, failure.message, extra={"run": run.id})

@@ -128,5 +128,5 @@ class WorkerPool:
     def _release(self, worker: _Worker, *, blame: bool) -> None:
         """Requeue the run of a dead worker. `blame`: the run may have killed it, so count a try."""
         with suppress(ClewError), self._service.graph() as graph:
-            run_queue.release(graph, worker.holder, blame=blame)
+            run_queue.release_claim(graph, worker.holder, blame=blame)
         self._service.work_available.set()

@@ -86,7 +86,7 @@ def resume_run(
         raise UsageError(
             f"{id} was started with the CLI, not by a server", hint=f"clew pipeline resume {id}"
         )
-    run_queue.resume(project.graph, uid, jobs=request.jobs if request else None)
+    run_queue.requeue_finished(project.graph, uid, jobs=request.jobs if request else None)
     service.work_available.set()
     return _get_run(project, uid)
 

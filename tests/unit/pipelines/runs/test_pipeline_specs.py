@@ -24,14 +24,17 @@ def test_nothing_loses_its_spec_to_whoever_deletes_another(
             with connect(path, address=address) as connection:
                 graph = Graph(connection, "p" * 32)
                 for turn in range(TURNS):
-                    made = run_queue.create(
+                    made = run_queue.queue_run(
                         graph, run_queue.NewRun(experiment="x", name="r", spec="{}")
                     )
-                    assert pipeline_specs.text_of(graph, run_queue.get(graph, made).spec) == "{}"
+                    assert (
+                        pipeline_specs.text_of(graph, run_queue.get_request(graph, made).spec)
+                        == "{}"
+                    )
                     if turn == TURNS - 1:
                         kept.append(made)
                     else:
-                        run_queue.delete(graph, made)
+                        run_queue.delete_request(graph, made)
         except BaseException as error:
             failed.append(error)
 
@@ -44,9 +47,9 @@ def test_nothing_loses_its_spec_to_whoever_deletes_another(
     assert failed == []
     with connect(path, address=address) as connection:
         graph = Graph(connection, "p" * 32)
-        assert {pipeline_specs.text_of(graph, run_queue.get(graph, run).spec) for run in kept} == {
-            "{}"
-        }
+        assert {
+            pipeline_specs.text_of(graph, run_queue.get_request(graph, run).spec) for run in kept
+        } == {"{}"}
         for run in kept:
-            run_queue.delete(graph, run)
+            run_queue.delete_request(graph, run)
         assert connection.one("SELECT COUNT(*) FROM spec") == (0,)

@@ -10,7 +10,7 @@ from clew.server.catalogue import experiments
 
 def asked(graph: Graph) -> str:
     wanted = run_queue.NewRun(experiment=experiments.get_default(graph), name="one", spec="{}")
-    return run_queue.create(graph, wanted)
+    return run_queue.queue_run(graph, wanted)
 
 
 def every(graph: Graph, limit: int) -> list[str]:

@@ -105,11 +105,11 @@ def test_a_tick_asks_for_its_run_once(graph: Graph) -> None:
     assert due_schedules.queue_due_runs(graph, first) == 0
     assert due_schedules.queue_due_runs(graph, first + 5 * SECOND) == 1, "two may go on at once"
     assert due(graph) == [first, first + SECOND]
-    run = run_queue.claim(graph, "h", now=0, lease=SECOND, leases=LeaseWatcher(0))
+    run = run_queue.claim_next(graph, "h", now=0, lease=SECOND, leases=LeaseWatcher(0))
     assert run is not None
     assert (run.schedule, run.scheduled) == (one, first)
     assert run.name.startswith("often 20")
-    run_queue.finish(graph, run.id, "h", state="succeeded", error=None)
+    run_queue.finish_request(graph, run.id, "h", state="succeeded", error=None)
     assert due_schedules.queue_due_runs(graph, first + 5 * SECOND) == 1
     assert due_schedules.next_due(graph) == first + 3 * SECOND
 
@@ -128,4 +128,4 @@ def test_a_deleted_pipeline_makes_a_failed_run(graph: Graph) -> None:
     assert due_schedules.queue_due_runs(graph, first) == 1
     (row,) = graph.connection.rows("SELECT state, error FROM run_request")
     assert row == ("failed", "the pipeline of the schedule was deleted")
-    assert run_queue.claim(graph, "h", now=0, lease=1, leases=LeaseWatcher(0)) is None
+    assert run_queue.claim_next(graph, "h", now=0, lease=1, leases=LeaseWatcher(0)) is None

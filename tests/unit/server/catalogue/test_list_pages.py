@@ -56,7 +56,7 @@ def predicate(key: str, operation: str | int, **value: Any) -> str:
 def run(graph: Graph, name: str, *, created: int = 0, **more: Any) -> str:
     """A run as the catalogue makes it; then, as time would have, a row that differs."""
     experiment = more.pop("experiment", "x")
-    made = run_queue.create(graph, NewRun(experiment=experiment, name=name, spec="{}"))
+    made = run_queue.queue_run(graph, NewRun(experiment=experiment, name=name, spec="{}"))
     more = {**more, "created": created} if created else more
     for column, value in more.items():
         graph.connection.rows(f"UPDATE run_request SET {column} = ? WHERE id = ?", (value, made))
@@ -101,8 +101,8 @@ def test_what_is_added_and_deleted_meanwhile_neither_repeats_nor_hides(
     assert names(first) == expected[:4]
     run(graph, "before", created=1 * SECOND)
     run(graph, "after", created=99 * SECOND)
-    run_queue.delete(graph, made[int(expected[0])])
-    run_queue.delete(graph, made[int(expected[3])])  # the very one the page ended with
+    run_queue.delete_request(graph, made[int(expected[0])])
+    run_queue.delete_request(graph, made[int(expected[3])])  # the very one the page ended with
     found = names(ask(graph, page_size="200", page_token=first["next_page_token"]))
     assert found == [*expected[4:], "after" if way == "asc" else "before"]
 

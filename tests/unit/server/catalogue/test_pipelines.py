@@ -69,7 +69,7 @@ def test_what_is_said_of_them_can_change(graph: Graph) -> None:
 def test_a_pipeline_with_versions_is_deleted_with_them_or_not_at_all(graph: Graph) -> None:
     made = pipelines.create(graph, Metadata(name="p"), spec="one")
     second = pipelines.add_version(graph, made, Metadata(name="v2"), spec="two")
-    run = run_queue.create(graph, run_queue.NewRun(experiment="x", name="r", spec="one"))
+    run = run_queue.queue_run(graph, run_queue.NewRun(experiment="x", name="r", spec="one"))
     with pytest.raises(UsageError, match="versions"):
         pipelines.delete(graph, made, cascade=False)
     versions.delete(graph, made, second)
@@ -85,7 +85,7 @@ def test_a_pipeline_with_versions_is_deleted_with_them_or_not_at_all(graph: Grap
     ):
         with pytest.raises(NotFound):
             action()
-    run_queue.delete(graph, run)
+    run_queue.delete_request(graph, run)
     assert kept(graph) == set()
     empty = pipelines.create(graph, Metadata(name="p"))
     pipelines.delete(graph, empty, cascade=False)
@@ -96,7 +96,7 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
     with pytest.raises(Exists):
         experiments.create(graph, "one")
     made = {
-        name: run_queue.create(graph, run_queue.NewRun(experiment=name, name="r", spec="{}"))
+        name: run_queue.queue_run(graph, run_queue.NewRun(experiment=name, name="r", spec="{}"))
         for name in (one, other)
     }
     ticking = {
@@ -105,7 +105,10 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
     }
     experiments.archive(graph, one)
     assert [experiments.get(graph, name).archived for name in (one, other)] == [True, False]
-    assert [run_queue.get(graph, made[name]).archived for name in (one, other)] == [True, False]
+    assert [run_queue.get_request(graph, made[name]).archived for name in (one, other)] == [
+        True,
+        False,
+    ]
     assert [schedules.get(graph, ticking[name]).enabled for name in (one, other)] == [False, True]
     with pytest.raises(UsageError, match="archived"):
         experiments.require_active(graph, one)
@@ -113,7 +116,7 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
     assert experiments.require_active(graph, one) == one
     experiments.delete(graph, other)
     assert not schedules.get(graph, ticking[other]).enabled
-    assert run_queue.get(graph, made[other]).experiment == other
+    assert run_queue.get_request(graph, made[other]).experiment == other
     for action in (experiments.get, experiments.archive, experiments.unarchive, experiments.delete):
         with pytest.raises(NotFound):
             action(graph, other)

@@ -73,13 +73,13 @@ class LocalPipelines(Pipelines):
         return self.show(id)
 
     def why(self, id: str) -> dict[str, Any]:  # noqa: A002
-        from clew.pipelines.runner.task_reuse import facts
+        from clew.pipelines.runner.task_reuse import list_facts
 
         task = self.task(id)
         fields = ("id", "state", "why", "reused_from", "execution", "key", "parts")
         return {
             **{name: task[name] for name in fields},
-            "facts": facts(self._project.directory, self._project.settings, task["execution"]),
+            "facts": list_facts(self._project.directory, self._project.settings, task["execution"]),
         }
 
     def diff(self, a: str, b: str) -> dict[str, Any]:
@@ -100,12 +100,12 @@ class LocalPipelines(Pipelines):
     def _show_briefly(self, id: str) -> dict[str, Any]:  # noqa: A002
         """With a small cache of its own: after a long run, memory is scarce."""
         from clew import db
-        from clew.pipelines.runner.task_reuse import CACHE
+        from clew.pipelines.runner.task_reuse import GRAPH_CACHE_MB
         from clew.pipelines.runs.run_list import get_run_with_counts
         from clew.prov.graph import Graph
 
         directory, address = self._project.directory, self._project.settings.graph
-        with db.connect(directory.graph, address=address, cache=CACHE) as connection:
+        with db.connect(directory.graph, address=address, cache=GRAPH_CACHE_MB) as connection:
             graph = Graph(connection, directory.uid)
             return get_run_with_counts(graph, id, alive=self._project.is_alive)
 

@@ -1,1 +1,2 @@
-"""Pipeline runs and their tasks, as the graph knows them."""
+"""Queries for recorded pipeline runs, their tasks and their changes. Imported by `pipelines`, `api`
+and `server`, which add the requests for runs."""

@@ -1,7 +1,7 @@
-"""How a pipeline run went, change by change: what somebody is told who watches it.
+"""The changes of a pipeline run, for clients that follow it.
 
-Changes are numbered as the run told of them, and nothing is told later under a smaller number: so
-whoever has heard of one has heard of all before it.
+The events of a run are numbered in the order of writing. So a client that has a change has all
+changes with smaller numbers.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from clew.prov.queries.formats import format_time
 from clew.prov.queries.pipelines.runs import RunRef
 
 _SINCE = """
-SELECT told.n, told.at, told.what, told.facets, s.kind, s.name FROM (
-  SELECT id, n, at, 'started' AS what, facets FROM started WHERE execution = ?
+SELECT e.n, e.at, e.change, e.facets, s.kind, s.name FROM (
+  SELECT id, n, at, 'started' AS change, facets FROM started WHERE execution = ?
   UNION ALL
   SELECT s.id, e.n, e.at, 'ended', e.facets FROM ended e JOIN started s ON s.id = e.activity
   WHERE s.execution = ?
-) AS told JOIN started s ON s.id = told.id WHERE told.n > ? ORDER BY told.n
+) AS e JOIN started s ON s.id = e.id WHERE e.n > ? ORDER BY e.n
 """
 
 
 def list_changes(graph: Graph, run: RunRef, *, since: int = 0) -> list[dict[str, Any]]:
-    """What happened after the change number `since`, in order."""
+    """The changes after number `since`, in order."""
     rows = graph.connection.rows(_SINCE, (run.key, run.key, since))
-    return [_change(run, *row) for row in rows]
+    return [_build_change(run, *row) for row in rows]
 
 
-def _change(
-    run: RunRef, n: int, at: int, what: str, facets: str, kind: str, name: str | None
+def _build_change(
+    run: RunRef, n: int, at: int, change: str, facets: str, kind: str, name: str | None
 ) -> dict[str, Any]:
-    told = json.loads(facets) if what == "ended" else {}
+    end = json.loads(facets) if change == "ended" else {}
     return {
         "n": int(n),
         "at": format_time(at),
@@ -40,9 +40,9 @@ def _change(
         "kind": kind,
         "task": f"{run.id}/{name}" if kind == "task" else None,
         "name": name,
-        "change": what,
-        "state": told.get("state", "running"),
-        "reused_from": told.get("reused_from"),
-        "why": told.get("why"),
-        "error": told.get("error"),
+        "change": change,
+        "state": end.get("state", "running"),
+        "reused_from": end.get("reused_from"),
+        "why": end.get("why"),
+        "error": end.get("error"),
     }

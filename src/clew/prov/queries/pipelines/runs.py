@@ -1,9 +1,11 @@
-"""Pipeline runs and their tasks, as the graph knows them: the contract's `pipeline show`."""
+"""Recorded pipeline runs and their tasks, as the documents of `clew pipeline show`."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from clew.errors import NotFound
@@ -12,9 +14,8 @@ from clew.prov.queries.executions import IsRunning
 from clew.prov.queries.formats import execution_id, format_time, run_id
 from clew.prov.row_keys import activity_key
 
-_NAMED = re.compile(r"(r[1-9]\d{0,15})/([^:]+)(?::(.+))?", re.DOTALL)
+_TASK_ID = re.compile(r"(r[1-9]\d{0,15})/([^:]+)(?::(.+))?", re.DOTALL)
 _RUNS = "SELECT id, uid, number FROM run WHERE project = ? {}"
-_ALL = _RUNS.replace("{}", "ORDER BY number")
 _BY_NUMBER = _RUNS.replace("{}", "AND number = ?")
 _BY_ID = _RUNS.replace("{}", "AND id = ?")
 _ACTIVITIES = """
@@ -22,7 +23,7 @@ SELECT s.uid, s.at, s.name, s.facets, e.at, e.facets
 FROM started s LEFT JOIN ended e ON e.activity = s.id
 WHERE s.execution = ? ORDER BY s.n, e.n
 """
-_ITSELF = _ACTIVITIES.replace("s.execution", "s.id")
+_RUN_ACTIVITY = _ACTIVITIES.replace("s.execution", "s.id")
 _TASKS = "SELECT id FROM started WHERE execution = ? AND kind = 'task' ORDER BY n"
 _ENDS = "SELECT activity, facets FROM ended WHERE activity IN ({}) ORDER BY n"
 _BATCH = 100
@@ -53,174 +54,153 @@ def find_run(graph: Graph, text: str) -> RunRef:
     return RunRef(int(row[0]), str(row[1]), int(row[2]))
 
 
-def list_runs(graph: Graph, *, alive: IsRunning) -> list[dict[str, Any]]:
-    """All runs, oldest first, each without its tasks."""
-    found = [
-        RunRef(int(key), str(uid), int(number))
-        for key, uid, number in graph.connection.rows(_ALL, (graph.project,))
-    ]
-    return [_build_run(graph, one, alive, tasks=False) for one in found]
-
-
 def get_run(graph: Graph, text: str, *, alive: IsRunning, tasks: bool = True) -> dict[str, Any]:
-    """One run with its tasks."""
+    """A run, by id or uid, with its tasks or without."""
     return _build_run(graph, find_run(graph, text), alive, tasks=tasks)
 
 
 def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
-    """One run, and how many of its tasks there are in each state: in place of the tasks, which may
-    be more than one wants in memory."""
-    found = find_run(graph, text)
-    unended = "running" if alive(found.uid) else "failed"
+    """A run with the number of its tasks in each state, in place of the tasks: these may need much
+    memory."""
+    run = find_run(graph, text)
+    unended = "running" if alive(run.uid) else "failed"
     counts: dict[str, int] = {}
-    tasks = [row[0] for row in graph.connection.rows(_TASKS, (found.key,))]
+    tasks = [row[0] for row in graph.connection.rows(_TASKS, (run.key,))]
     for start in range(0, len(tasks), _BATCH):
         states = dict.fromkeys(tasks[start : start + _BATCH], unended)
         for activity, facets in graph.connection.among(_ENDS, states):
-            states[activity] = json.loads(facets)["state"]  # the last end is the one that counts
+            states[activity] = json.loads(facets)["state"]  # the last end counts
         for state in states.values():
             counts[state] = counts.get(state, 0) + 1
-    return {**_build_run(graph, found, alive, tasks=False), "counts": counts}
+    return {**_build_run(graph, run, alive, tasks=False), "counts": counts}
 
 
 def get_task(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
-    """One task: `r1/train`, or within something `r1/for-loop-1/0/train`."""
-    named = _NAMED.fullmatch(text)
-    if named is None:
-        raise NotFound(f"{text} names no task", hint="clew pipeline show r1 lists those of a run")
-    found = get_run(graph, named[1], alive=alive)["tasks"]
-    exact = [one for one in found if one["name"] == named[2]]
-    alike = exact or [one for one in found if one["name"].rsplit("/", 1)[-1] == named[2]]
-    if len(alike) != 1:
-        several = ", ".join(one["id"] for one in alike[:3])
+    """A task by its id, `r1/train` or `r1/for-loop-1/0/train`, or by the last part of its name."""
+    parsed = _TASK_ID.fullmatch(text)
+    if parsed is None:
+        raise NotFound(f"{text} is not the id of a task", hint="clew pipeline show r1 lists tasks")
+    run, name = parsed[1], parsed[2]
+    tasks = get_run(graph, run, alive=alive)["tasks"]
+    matches = [task for task in tasks if task["name"] == name]
+    matches = matches or [task for task in tasks if task["name"].rsplit("/", 1)[-1] == name]
+    if len(matches) != 1:
+        several = ", ".join(task["id"] for task in matches[:3])
         raise NotFound(
-            f"{named[1]} has several tasks {named[2]}: {several}"
-            if alike
-            else f"{named[1]} has no task {named[2]}",
-            hint=f"clew pipeline show {named[1]}",
+            f"{run} has several tasks {name}: {several}"
+            if matches
+            else f"{run} has no task {name}",
+            hint=f"clew pipeline show {run}",
         )
-    return dict(alike[0])
+    return dict(matches[0])
 
 
 def list_run_executions(graph: Graph, text: str) -> list[str]:
-    """The executions of all tasks of the run that `text` names; none where it names none."""
+    """The executions of all tasks of a run; none if `text` does not name a run."""
     try:
-        found = get_run(graph, text, alive=lambda _: False)
+        run = get_run(graph, text, alive=lambda _: False)
     except NotFound:
         return []
-    return [one["execution"] for one in found["tasks"] if one["execution"]]
+    return [task["execution"] for task in run["tasks"] if task["execution"]]
 
 
 def resolve_task(graph: Graph, text: str) -> str | None:
-    """The execution of a task (`r1/train`), or the version of an artifact (`r1/train:model`),
-    in words that name it anywhere; None where the text speaks of neither."""
-    named = _NAMED.fullmatch(text)
-    if named is None or not graph.connection.one(_BY_NUMBER, (graph.project, int(named[1][1:]))):
+    """The id of the execution of a task (`r1/train`), or of the version of an artifact
+    (`r1/train:model`); None if `text` is neither."""
+    parsed = _TASK_ID.fullmatch(text)
+    if parsed is None or not graph.connection.one(_BY_NUMBER, (graph.project, int(parsed[1][1:]))):
         return None
-    found = get_task(graph, text, alive=lambda _: False)
-    if named[3] is None:
-        if not found["execution"]:
-            raise NotFound(f"{text} was never run", hint=f"clew pipeline show {named[1]}")
-        return str(found["execution"])
-    made = found["artifacts"].get(named[3])
-    if not made:
+    hint = f"clew pipeline show {parsed[1]}"
+    task = get_task(graph, text, alive=lambda _: False)
+    if parsed[3] is None:
+        if not task["execution"]:
+            raise NotFound(f"{text} was never run", hint=hint)
+        return str(task["execution"])
+    artifacts = task["artifacts"].get(parsed[3])
+    if not artifacts:
+        raise NotFound(f"{task['id']} made no artifact {parsed[3]}", hint=hint)
+    if not artifacts[0]["version"]:
         raise NotFound(
-            f"{found['id']} made no artifact {named[3]}", hint=f"clew pipeline show {named[1]}"
+            f"the artifact {text} is not a single file that was recorded",
+            hint=f"clew show {task['execution']} --detail",
         )
-    if not made[0]["version"]:
-        raise NotFound(
-            f"the artifact {text} is no single file that was recorded",
-            hint=f"clew show {found['execution']} --detail",
-        )
-    return str(made[0]["version"])
+    return str(artifacts[0]["version"])
 
 
-def _build_run(graph: Graph, found: RunRef, alive: IsRunning, *, tasks: bool) -> dict[str, Any]:
-    known: dict[str, list[Any]] = {}
-    told = graph.connection.rows(_ACTIVITIES if tasks else _ITSELF, (found.key,))
-    for uid, at, name, facets, ended, more in told:
-        # A second end replaces the first: what was tried again.
-        known[uid] = [at, name, json.loads(facets), ended, json.loads(more or "{}")]
-    started, _, facets, ended, more = known.pop(found.uid, [None, None, {}, None, {}])
-    going = alive(found.uid)
-    if going:  # perhaps again: it was resumed after its end
-        ended, more = None, {}
-    state = more.get("state") or ("running" if going else "failed")
-    error = more.get("error")
-    if ended is None and not going:
-        error = "it was killed before its end"
+def _build_run(graph: Graph, run: RunRef, alive: IsRunning, *, tasks: bool) -> dict[str, Any]:
+    activities: dict[str, list[Any]] = {}
+    rows = graph.connection.rows(_ACTIVITIES if tasks else _RUN_ACTIVITY, (run.key,))
+    for uid, at, name, facets, ended, end in rows:
+        # A second end replaces the first: the run was resumed.
+        activities[uid] = [name, at, json.loads(facets), ended, json.loads(end or "{}")]
+    _, started, facets, ended, end = activities.pop(run.uid, [None, None, {}, None, {}])
+    running = alive(run.uid)
+    if running:  # perhaps it was resumed after its end
+        ended, end = None, {}
+    killed = ended is None and not running
     document = {
-        "id": found.id,
-        "uid": found.uid,
+        "id": run.id,
+        "uid": run.uid,
         "name": facets.get("pipeline"),
-        "state": state,
+        "state": end.get("state") or ("running" if running else "failed"),
         "started": format_time(started),
         "ended": format_time(ended),
-        "seconds": _seconds(started, ended, more),
+        "seconds": _seconds(started, ended, end),
         "file": facets.get("file"),
         "inputs": facets.get("inputs", {}),
-        "outputs": more.get("outputs", {}),
-        "error": error,
+        "outputs": end.get("outputs", {}),
+        "error": "it was killed before its end" if killed else end.get("error"),
     }
     if tasks:
-        done = [_build_task(graph, found.id, words, going) for words in known.values()]
-        names = {one["name"].split("/")[0] for one in done}
-        waiting = [name for name in facets.get("tasks", ()) if going and name not in names]
-        document["tasks"] = [*done, *(_build_pending_task(found.id, name) for name in waiting)]
+        unended = "running" if running else "failed"
+        known = [_build_task(graph, run.id, unended, *values) for values in activities.values()]
+        names = {task["name"].split("/")[0] for task in known}
+        pending = [name for name in facets.get("tasks", ()) if running and name not in names]
+        known += [_build_task(graph, run.id, "pending", name) for name in pending]
+        document["tasks"] = known
     return document
 
 
-def _build_task(graph: Graph, run_id: str, words: list[Any], going: bool) -> dict[str, Any]:
-    at, name, facets, ended, more = words
+def _build_task(
+    graph: Graph,
+    run_id: str,
+    unended: str,
+    name: str,
+    started: int | None = None,
+    facets: Mapping[str, Any] = MappingProxyType({}),
+    ended: int | None = None,
+    end: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """`unended`: its state if it has not ended. `facets`, `end`: those of its start and end."""
     executions = [
         execution_id(int(row[0]))
-        for uid in more.get("executions", ())
+        for uid in end.get("executions", ())
         if (row := graph.connection.one(_NUMBER, (activity_key(graph.project_uid, uid),)))
     ]
-    return {
-        **_build_pending_task(run_id, name),
-        "state": more.get("state") or ("running" if going else "failed"),
-        "started": format_time(at),
-        "ended": format_time(ended),
-        "seconds": _seconds(at, ended, more),
-        "parameters": facets.get("parameters", {}),
-        "platform": facets.get("platform", {}),
-        "outputs": more.get("outputs", {}),
-        "artifacts": more.get("artifacts", {}),
-        "reused_from": more.get("reused_from"),
-        "why": more.get("why"),
-        "error": more.get("error") or (None if ended or going else "the run was killed"),
-        "execution": executions[-1] if executions else None,
-        "attempts": executions,
-        "key": more.get("key"),
-        "parts": more.get("parts", {}),
-    }
-
-
-def _seconds(started: int, ended: int | None, facets: dict[str, Any]) -> float | None:
-    """How long it ran; the recorder states that for a run that was resumed."""
-    if ended is None:
-        return None
-    return round(facets.get("seconds") or (ended - started) / 1e9, 6)
-
-
-def _build_pending_task(run_id: str, name: str) -> dict[str, Any]:
+    killed = ended is None and unended == "failed"
     return {
         "id": f"{run_id}/{name}",
         "name": name,
-        "state": "pending",
-        "started": None,
-        "ended": None,
-        "seconds": None,
-        "parameters": {},
-        "platform": {},
-        "outputs": {},
-        "artifacts": {},
-        "reused_from": None,
-        "why": None,
-        "error": None,
-        "execution": None,
-        "attempts": [],
-        "key": None,
-        "parts": {},
+        "state": end.get("state") or unended,
+        "started": format_time(started),
+        "ended": format_time(ended),
+        "seconds": _seconds(started, ended, end),
+        "parameters": facets.get("parameters", {}),
+        "platform": facets.get("platform", {}),
+        "outputs": end.get("outputs", {}),
+        "artifacts": end.get("artifacts", {}),
+        "reused_from": end.get("reused_from"),
+        "why": end.get("why"),
+        "error": end.get("error") or ("the run was killed" if killed else None),
+        "execution": executions[-1] if executions else None,
+        "attempts": executions,
+        "key": end.get("key"),
+        "parts": end.get("parts", {}),
     }
+
+
+def _seconds(started: int | None, ended: int | None, end: Mapping[str, Any]) -> float | None:
+    """How long it ran; the recorder states that for a run that was resumed."""
+    if started is None or ended is None:
+        return None
+    return round(end.get("seconds") or (ended - started) / 1e9, 6)

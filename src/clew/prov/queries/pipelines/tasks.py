@@ -1,4 +1,4 @@
-"""Tasks of earlier runs: those that did the same as one that is to be run."""
+"""Finished tasks, for reuse by later runs and for resuming a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.prov.queries.formats import run_id
 from clew.prov.row_keys import activity_key, command_name, key_function
 
 TASK_PROGRAM = "task"
-"""A task is found again as a program is, by its words: this one, and its key."""
+"""Tasks are found by their keys like programs by their commands; this is the program."""
 
 _MAX_CANDIDATES = 24
 """How many earlier tasks of the same key are tried for reuse."""
@@ -30,7 +30,7 @@ _RUNS = """
 SELECT r.uid, s.facets FROM run r JOIN started s ON s.id = r.id
 WHERE r.project = ? ORDER BY r.number DESC LIMIT 50
 """
-_FIRST = "SELECT uid FROM started WHERE execution = ? AND number = 1 AND id <> execution"
+_FIRST_PROCESS = "SELECT uid FROM started WHERE execution = ? AND number = 1 AND id <> execution"
 _EVENTS = """(
     SELECT n, at FROM started WHERE execution = ? UNION ALL
     SELECT e.n, e.at FROM ended e JOIN started s ON s.id = e.activity WHERE s.execution = ?
@@ -41,26 +41,29 @@ _DURATION = f"SELECT max(at) - min(at) FROM {_EVENTS}"  # noqa: S608
 
 @dataclass(frozen=True)
 class FinishedTask:
-    """A task that was run to its end."""
+    """A task that succeeded or was reused."""
 
     task: str
-    """As a user calls it: r1/train."""
+    """Its id: r1/train."""
     execution: str
-    """The uid of the execution that did it."""
-    place: str
-    """Where what it was given, and what it made, was laid out."""
+    """The uid of its last execution."""
+    directory: str
+    """With the files of its inputs and outputs."""
     inputs: tuple[str, ...]
     """The paths of its declared inputs."""
     outputs: dict[str, Any] = field(default_factory=dict)
     artifacts: dict[str, Any] = field(default_factory=dict)
     key: str | None = None
     parts: dict[str, Any] = field(default_factory=dict)
-    """What its key was made of."""
+    """What its key is the hash of."""
 
 
 def find_tasks_with_key(graph: Graph, key: str, *, run: str) -> Iterator[FinishedTask]:
-    """Tasks of the same key that succeeded in other runs than this, the latest first. Those of one
-    run all run: which of two equal ones ends first is chance, and each may have been wanted."""
+    """Tasks of the same key that succeeded in runs other than `run`, the latest first.
+
+    Equal tasks within a run are not reused: each may have been wanted, and which one ends first is
+    chance.
+    """
     words = key_function(graph.project_uid, "words")(command_name(TASK_PROGRAM, (key,), ""))
     found = graph.connection.rows(_WITH_KEY, (words, graph.project, run, _MAX_CANDIDATES))
     for (activity,) in found:
@@ -76,7 +79,7 @@ def list_runs_of_pipeline(graph: Graph, pipeline: str) -> list[str]:
 
 
 def find_last_task(graph: Graph, runs: Sequence[str], name: str) -> FinishedTask | None:
-    """The task of this name in the first of these runs in which it was run."""
+    """The task of this name in the first of these runs in which it succeeded."""
     for uid in runs:
         activity = activity_key(graph.project_uid, f"{uid}/{name}")
         for row in graph.connection.rows(_TASK, (activity,))[:1]:
@@ -86,7 +89,7 @@ def find_last_task(graph: Graph, runs: Sequence[str], name: str) -> FinishedTask
 
 
 def list_finished_tasks(graph: Graph, run: int) -> dict[str, FinishedTask]:
-    """Of one run, by name, the tasks that were done and need not be done again."""
+    """By name, the tasks of a run that need not run again when it is resumed."""
     found: dict[str, FinishedTask | None] = {}
     for number, name, ended in graph.connection.rows(_IN_RUN, (run,)):
         if name is not None:
@@ -95,20 +98,20 @@ def list_finished_tasks(graph: Graph, run: int) -> dict[str, FinishedTask]:
 
 
 def load_run_facets(graph: Graph, run: int) -> dict[str, Any]:
-    """What a run was begun with: what its placeholders stand for, and its options."""
+    """The facets that a run started with: the values of its placeholders, and its options."""
     row = graph.connection.one("SELECT facets FROM started WHERE id = ?", (run,))
     return dict(json.loads(row[0])) if row else {}
 
 
 def find_first_process(graph: Graph, execution: str) -> str | None:
-    """The uid of the process that an execution began with."""
+    """The uid of the first process of an execution."""
     key = activity_key(graph.project_uid, execution)
-    row = graph.connection.one(_FIRST, (key,))
+    row = graph.connection.one(_FIRST_PROCESS, (key,))
     return str(row[0]) if row else None
 
 
 def find_last_event_number(graph: Graph, run: int) -> int:
-    """The number of the last event that was told of a run."""
+    """The number of the last event of a run."""
     return int(graph.connection.rows(_LAST_NUMBER, (run, run))[0][0] or 0)
 
 
@@ -123,12 +126,12 @@ def _build_finished_task(
     last = json.loads(ended)
     if last.get("state") not in states or not last.get("executions"):
         return None
-    given = last.get("inputs", {}).values()
+    inputs = last.get("inputs", {}).values()
     return FinishedTask(
         task=f"{run_id(number)}/{name}",
         execution=last["executions"][-1],
-        place=last.get("place", ""),
-        inputs=tuple(one["uri"] for found in given for one in found),
+        directory=last.get("place", ""),
+        inputs=tuple(artifact["uri"] for artifacts in inputs for artifact in artifacts),
         outputs=last.get("outputs", {}),
         artifacts=last.get("artifacts", {}),
         key=last.get("key"),
