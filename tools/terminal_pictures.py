@@ -74,7 +74,7 @@ SESSIONS: dict[str, tuple[str, list[str]]] = {
         [
             "clew pipeline run fit.py",
             "clew pipeline run fit.py -p rate=0.25",
-            "clew pipeline why r2/prepare | head -3",
+            "clew pipeline why r2/train",
             "clew metrics",
         ],
     ),

@@ -145,9 +145,10 @@ def test_why(gated: tuple[Project, list[str], Path]) -> None:
     assert (miss["state"], miss["why"]) == ("succeeded", "it is not to be reused")
     labels = {node["label"] for node in answer(project, "trace", "r1/third")["nodes"]}
     assert {"r1/first", "r1/second", "r1/third"} <= labels  # by the parameters they gave
-    said = project.command("pipeline", "why", "r2/third").stdout.decode()
+    (said,) = project.command("pipeline", "why", "r2/third").stdout.decode().splitlines()
     assert "facts hold" in said
-    assert "launcher.py" in said
+    facts = project.command("pipeline", "why", "r2/third", "--facts").stdout.decode()
+    assert "launcher.py" in facts
 
 
 def test_diff_trace_and_repeat_of_runs(project: Project, tmp_path: Path) -> None:

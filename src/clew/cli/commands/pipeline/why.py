@@ -7,7 +7,14 @@ import json
 import click
 
 from clew.cli.options import json_option
-from clew.cli.output import escape, print_json, print_line, print_table
+from clew.cli.output import (
+    escape,
+    format_count,
+    print_json,
+    print_line,
+    print_message,
+    print_table,
+)
 
 
 @click.command(
@@ -16,12 +23,14 @@ from clew.cli.output import escape, print_json, print_line, print_table
     epilog="Example: clew pipeline why r2/train",
 )
 @click.argument("task", metavar="RUN/TASK")
+@click.option("--facts", is_flag=True, help="List everything that the task depends on.")
 @json_option
-def command(task: str, as_json: bool) -> None:
-    """Explain why a task ran or was reused: the parts of its cache key and the facts it depends on.
+def command(task: str, facts: bool, as_json: bool) -> None:
+    """Explain why a task ran or was reused.
 
-    A fact is a file that it read, a path that did not exist, or a directory that it listed. If
-    one of them changes, the task runs again.
+    With --facts, the parts of its cache key and the facts it depends on are listed: files that it
+    read, paths that did not exist, directories that it listed. If one of them changes, the task
+    runs again.
     """
     import clew
 
@@ -32,6 +41,10 @@ def command(task: str, as_json: bool) -> None:
         return
     why = f": {escape(document['why'])}" if document["why"] else ""
     print_line(f"{document['id']}  {document['state']}{why}")
+    if not facts:
+        count = format_count(len(document["facts"]), "fact")
+        print_message(f"it depends on {count} (--facts)")
+        return
     for name, value in document["parts"].items():
         print_line(f"  {name:<10}  {escape(json.dumps(value, ensure_ascii=False))}")
     print_table(
