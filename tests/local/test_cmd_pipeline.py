@@ -55,6 +55,13 @@ def answer(project: Project, *words: str) -> Any:
     return json.loads(ran.stdout)
 
 
+def completed(project: Project, *words: str) -> list[str]:
+    """What the completion scripts are given."""
+    asked = {"_CLEW_COMPLETE": "lines_complete", "COMP_WORDS": "\n".join(["clew", *words])}
+    lines = project.command(env={**project.environment, **asked}).stdout.decode().splitlines()
+    return [line.split("\t")[1] for line in lines if line.startswith("plain\t")]
+
+
 def test_run_show_and_artifacts(project: Project, compiled: Path) -> None:
     document = run(project, compiled / "training.yaml", "-p", "rows=4")
     assert document.keys() >= RUN
@@ -92,6 +99,11 @@ def test_ids_of_tasks_and_artifacts_in_other_commands(project: Project, compiled
     assert answer(project, "pipeline", "logs", "r1/train")["task"] == "r1/train"
     repeated = project.command("repeat", "r1/fetch", "--json")
     assert json.loads(repeated.stdout)["verdict"] in ("identical", "equivalent")
+    assert completed(project, "pipeline", "show", "") == ["r1"]
+    assert completed(project, "pipeline", "logs", "r") == ["r1/"]
+    assert completed(project, "pipeline", "why", "r1/t") == ["r1/train"]
+    assert completed(project, "cat", "r1/train:") == ["r1/train:model", "r1/train:scores"]
+    assert "r1" in completed(project, "show", "")
     for words in (("trace", "r1/train:no"), ("show", "r1/no"), ("pipeline", "show", "r9")):
         assert project.command(*words).returncode == 5
 

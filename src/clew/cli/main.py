@@ -52,6 +52,7 @@ COMMANDS = {
     "rm": "Remove executions from the record.",
     "gc": "Delete stored content that no execution uses.",
     "fsck": "Verify the stored content and the signatures.",
+    "completion": "Print the completion script of a shell.",
 }
 
 _RECORDING_COMMANDS = ("exec", "repeat", "given", "commit")
@@ -121,6 +122,8 @@ def _run(words: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # escape what the encoding cannot represent
             stream.reconfigure(errors="backslashreplace")
+    if "_CLEW_COMPLETE" in os.environ:
+        importlib.import_module("clew.cli.completion")  # it tells click about our scripts
     try:
         result: Any = clew.main(words, prog_name="clew", standalone_mode=False)
         sys.stdout.flush()

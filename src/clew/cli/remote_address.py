@@ -7,7 +7,7 @@ import re
 import click
 from click.shell_completion import CompletionItem
 
-from clew.cli.options import complete_executions
+from clew.cli.completion.candidates import complete_executions
 from clew.errors import NotAllowed, NotFound
 
 _ID = re.compile(r"e[1-9]\d*")
@@ -46,7 +46,7 @@ def resolve_remote(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 def complete_remotes(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete names of remotes and executions, or let the shell complete directories."""
+    """Complete names of remotes, executions and files: a remote may be a directory."""
     from clew import project_directory, settings
     from clew.errors import ClewError
     from clew.remotes import load
@@ -58,4 +58,4 @@ def complete_remotes(
         names = {}
     found = [CompletionItem(n, help=url) for n, url in names.items() if n.startswith(incomplete)]
     found += complete_executions(ctx, param, incomplete)
-    return found or [CompletionItem(incomplete, type="dir")]
+    return [*found, CompletionItem(incomplete, type="file")]

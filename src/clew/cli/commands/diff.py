@@ -10,8 +10,9 @@ import click
 
 from clew.api import pipeline_artifacts as artifacts
 from clew.api.pipeline_artifacts import is_run
+from clew.cli.completion.candidates import complete_executions
 from clew.cli.main import COMMANDS
-from clew.cli.options import complete_executions, json_option
+from clew.cli.options import json_option
 from clew.cli.output import bold, escape, format_command, print_json, print_line, print_table
 
 DIFFERENT = 3

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.completion.candidates import complete_files
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 from clew.cli.output import escape, format_count, format_duration, format_size, print_message
@@ -35,7 +36,13 @@ if TYPE_CHECKING:
     "--pin", metavar="WHAT", default="", help="What a repeat gets the same: clock,random."
 )
 @json_option
-@click.argument("words", metavar="-- COMMAND [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.argument(
+    "words",
+    metavar="-- COMMAND [ARGS]...",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    shell_complete=complete_files,
+)
 def command(
     name: str | None,
     no_content: bool,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.completion.candidates import complete_executions
 from clew.cli.main import COMMANDS
-from clew.cli.options import complete_executions, json_option
+from clew.cli.options import json_option
 from clew.cli.output import print_json, print_line, print_message, print_table
 from clew.errors import NotFound, UsageError
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from clew.cli.completion.candidates import complete_executions
 from clew.cli.main import COMMANDS
-from clew.cli.options import complete_executions, dry_run_option, json_option, yes_option
+from clew.cli.options import dry_run_option, json_option, yes_option
 from clew.cli.output import confirm, format_command, print_json, print_message
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from clew.cli.completion.candidates import complete_tasks
 from clew.cli.options import json_option
 from clew.cli.output import print_bytes, print_json
 
@@ -11,7 +12,7 @@ from clew.cli.output import print_bytes, print_json
 @click.command(
     "logs", short_help="Print the output of a task.", epilog="Example: clew pipeline logs r1/train"
 )
-@click.argument("task", metavar="RUN/TASK")
+@click.argument("task", metavar="RUN/TASK", shell_complete=complete_tasks)
 @click.option("--follow", "-f", is_flag=True, help="Follow the output until the task ends.")
 @json_option
 def command(task: str, follow: bool, as_json: bool) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from clew.cli.commands.pipeline.run import jobs_option, run_with_progress
+from clew.cli.completion.candidates import complete_runs
 from clew.cli.options import json_option
 
 
 @click.command("resume", short_help="Resume a run.", epilog="Example: clew pipeline resume r2")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=complete_runs)
 @jobs_option
 @json_option
 def command(run: str, jobs: int | None, as_json: bool) -> int:

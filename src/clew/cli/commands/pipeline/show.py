@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from clew.cli.completion.candidates import complete_runs
 from clew.cli.options import json_option
 from clew.cli.output import (
     escape,
@@ -19,7 +20,7 @@ from clew.cli.output import (
 
 
 @click.command("show", short_help="Show a run.", epilog="Example: clew pipeline show r1")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=complete_runs)
 @json_option
 def command(run: str, as_json: bool) -> None:
     """Show a run: its inputs, its outputs, and the state of each task."""

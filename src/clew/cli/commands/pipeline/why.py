@@ -6,6 +6,7 @@ import json
 
 import click
 
+from clew.cli.completion.candidates import complete_tasks
 from clew.cli.options import json_option
 from clew.cli.output import (
     escape,
@@ -22,7 +23,7 @@ from clew.cli.output import (
     short_help="Explain why a task ran or was reused.",
     epilog="Example: clew pipeline why r2/train",
 )
-@click.argument("task", metavar="RUN/TASK")
+@click.argument("task", metavar="RUN/TASK", shell_complete=complete_tasks)
 @click.option("--facts", is_flag=True, help="List everything that the task depends on.")
 @json_option
 def command(task: str, facts: bool, as_json: bool) -> None:

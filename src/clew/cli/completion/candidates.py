@@ -1,0 +1,137 @@
+"""Candidates for ids, runs, tasks, artifacts and recorded paths; none outside a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from clew.api import Project
+
+_HELP_LENGTH = 60
+
+
+def complete_executions(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Ids and names of executions, ids of runs, and behind `r1/` the tasks of a run."""
+    return _search(incomplete, _list_tasks if "/" in incomplete else _list_ids)
+
+
+def complete_targets(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Executions and files; behind `e1:` the recorded paths, behind `r1/train:` the artifacts."""
+    if ":" in incomplete:
+        found = _search(incomplete, _list_parts)
+        if found:
+            return found
+    return [
+        *complete_executions(ctx, param, incomplete),
+        CompletionItem(incomplete, type="file"),
+    ]
+
+
+def complete_runs(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return _search(incomplete, _list_runs)
+
+
+def complete_tasks(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """`r1/train`, step by step: the run, then its tasks."""
+    if "/" in incomplete:
+        return _search(incomplete, _list_tasks)
+    found = _search(incomplete, _list_runs)
+    for item in found:
+        item.value += "/"
+    return found
+
+
+def complete_files(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _search(
+    incomplete: str, find: Callable[[Project, str], Iterable[tuple[str, str]]]
+) -> list[CompletionItem]:
+    import clew
+    from clew.errors import ClewError
+
+    try:
+        with clew.open() as project:
+            found = list(find(project, incomplete))
+    except ClewError:
+        return []
+    return [
+        CompletionItem(text, help=help_[:_HELP_LENGTH])
+        for text, help_ in found
+        if text.startswith(incomplete)
+    ]
+
+
+def _list_ids(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
+    from clew.cli.output import format_command
+
+    for execution in reversed(project.executions()):
+        for word in filter(None, (execution.id, execution.name)):
+            yield word, format_command(execution.command)
+    yield from _list_runs(project, incomplete)
+
+
+def _list_runs(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
+    for run in reversed(project.pipelines.list()):
+        yield run["id"], f"{run['name']}, {run['state']}"
+
+
+def _list_tasks(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
+    for task in project.pipelines.show(incomplete.partition("/")[0])["tasks"]:
+        yield task["id"], task["state"]
+
+
+def _list_parts(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
+    from clew.api.pipeline_artifacts import is_artifact
+
+    owner, _, typed = incomplete.partition(":")
+    if is_artifact(f"{owner}:any"):
+        task = project.pipelines.task(owner)
+        for name, artifacts in task["artifacts"].items():
+            yield f"{owner}:{name}", artifacts[0]["type"]
+        return
+    execution = project.show(owner, detail=True)
+    for path in _next_steps(_recorded_paths(execution, absolute=typed.startswith("/")), typed):
+        yield f"{owner}:{path}", ""
+
+
+def _recorded_paths(execution: dict[str, object], *, absolute: bool) -> Iterator[str]:
+    """The user's own files, relative to the working directory; absolute paths only if asked for."""
+    below = f"{execution['cwd']}/"
+    files = execution["files"]
+    assert isinstance(files, list)
+    for file in files:
+        if "path_b64" in file:
+            continue
+        path = str(file["path"])
+        if absolute or not path.startswith("/"):
+            yield path
+        elif path.startswith(below):
+            yield path.removeprefix(below)
+        elif file["class"] not in ("system", "package"):
+            yield path
+
+
+def _next_steps(paths: Iterable[str], typed: str) -> list[str]:
+    """As a shell completes files: names up to the next directory."""
+    found = {}
+    for path in paths:
+        if path.startswith(typed):
+            rest, slash, _ = path[len(typed) :].partition("/")
+            found[typed + rest + slash] = None
+    return sorted(found)
