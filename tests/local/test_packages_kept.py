@@ -14,7 +14,7 @@ from tests.local.processes import as_root, mounted
 from clew.packages import debian
 from clew.prov.locators import path_of
 
-pytestmark = pytest.mark.skipif(not debian.present(Path("/")), reason="needs dpkg")
+pytestmark = pytest.mark.skipif(not debian.is_installed(Path("/")), reason="needs dpkg")
 
 
 @pytest.fixture

@@ -303,7 +303,7 @@ def kept(project: Project) -> list[Any]:
     of = (project_key(own.uid),)
     with db.connect(own.graph, address=project.environment.get("CLEW_GRAPH")) as graph:
         tables = ("pipeline", "pipeline_version", "spec")
-        return [graph.one(f"SELECT COUNT(*) FROM {name} WHERE project = ?", of) for name in tables]
+        return [graph.row(f"SELECT COUNT(*) FROM {name} WHERE project = ?", of) for name in tables]
 
 
 def begin_upload(server: Server, name: str) -> socket.socket:

@@ -1,8 +1,8 @@
 """The interface that SQLite and PostgreSQL connections share.
 
-SQL is written once, with `?` for parameters, in the part of the language both speak
-(`ON CONFLICT`, recursive CTEs, `RETURNING`); neither `?` nor `%` occurs in it otherwise.
-Outside `atomically` every statement stands alone.
+SQL is written once, with `?` for parameters, in the dialect that both support (`ON CONFLICT`,
+recursive CTEs, `RETURNING`); neither `?` nor `%` occurs in it otherwise. Outside `atomically` each
+statement is a transaction of its own.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
 
-AT_ONCE = 500
-"""How many values one IN list takes: well under every driver's limit, well over one round trip."""
+MAX_VALUES = 500
+"""Values in one `IN` list or rows in one INSERT: well below the limit of every driver."""
 
 VALUES = re.compile(r"(?<=VALUES )(\([?, ]+\))")
-"""The row of an INSERT: many rows go into one statement, which is several times faster."""
+"""The row of an INSERT. Many rows in one statement are several times faster."""
 
 
 class Connection(ABC):
     """One open database. One thread at a time may use it."""
 
     where: str
-    """What an error calls this database."""
+    """The name of this database in errors."""
 
     @abstractmethod
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """Run one statement and fetch all it answers."""
+        """Run one statement and return all its rows."""
 
     @abstractmethod
     def insert(self, sql: str, rows: Sequence[Row]) -> None:
@@ -39,30 +39,30 @@ class Connection(ABC):
 
     @abstractmethod
     def atomically(self, action: Callable[[], Result]) -> Result:
-        """Run `action` in one write transaction, again from its start if the database asks for it.
+        """Run `action` in one write transaction, and again from its start after a conflict.
 
-        So `action` may be called more than once, and keeps its results in what it returns.
+        So `action` may be called more than once, and must have no effect but its result.
         """
 
     @abstractmethod
     def close(self) -> None: ...
 
-    def one(self, sql: str, parameters: Sequence[object] = ()) -> Row | None:
-        """The first row, if there is any."""
-        found = self.rows(sql, parameters)
-        return found[0] if found else None
+    def row(self, sql: str, parameters: Sequence[object] = ()) -> Row | None:
+        """The first row, or None."""
+        rows = self.rows(sql, parameters)
+        return rows[0] if rows else None
 
-    def among(
+    def rows_in(
         self, sql: str, values: Iterable[object], *, before: Sequence[object] = ()
     ) -> list[Row]:
-        """`sql` holds one `IN (…)`, written `IN ({})`: ask it for any number of values."""
+        """Run `sql`, which has one `IN ({})`, for any number of values."""
         wanted = list(values)
-        found: list[Row] = []
-        for start in range(0, len(wanted), AT_ONCE):
-            part = wanted[start : start + AT_ONCE]
+        rows: list[Row] = []
+        for start in range(0, len(wanted), MAX_VALUES):
+            part = wanted[start : start + MAX_VALUES]
             marks = ",".join("?" * len(part))
-            found += self.rows(sql.replace("{}", marks), (*before, *part))
-        return found
+            rows += self.rows(sql.replace("{}", marks), (*before, *part))
+        return rows
 
     def __enter__(self) -> Connection:
         return self

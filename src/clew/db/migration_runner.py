@@ -1,7 +1,7 @@
-"""The schema's versions: `migrations/NNNN.sql`, applied in order, each whole or not at all.
+"""Apply the schema migrations `migrations/NNNN.sql` in order.
 
-The files are written once for both databases; what the two call differently stands in
-braces: `{id}` a 64-bit primary key, `{int}` a 64-bit number, `{bytes}` raw bytes,
+The files are written once for both databases. Types that differ are in braces: `{id}` a 64-bit
+primary key, `{int}` a 64-bit number, `{bytes}` raw bytes,
 `{clustered}` after a table whose rows lie in the order of its primary key.
 """
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 from clew.errors import ClewError
 
-KNOWN = 9
-"""The newest version this program knows; a test holds it against the files."""
+LATEST = 9
+"""The newest version; a test compares it with the files."""
 
 _DIRECTORY = Path(__file__).parent / "migrations"
 
 
 def statements(version: int, words: Mapping[str, str]) -> list[str]:
-    """One migration's statements in the words of one database."""
+    """The statements of one migration; `words` gives the types of the database."""
     text = (_DIRECTORY / f"{version:04}.sql").read_text()
     for word, meaning in words.items():
         text = text.replace("{" + word + "}", meaning)
@@ -27,17 +27,17 @@ def statements(version: int, words: Mapping[str, str]) -> list[str]:
     return [part.strip() for part in bare.split(";") if part.strip()]
 
 
-def refuse_newer(found: int, where: str) -> None:
-    """A newer Clew wrote this: reading it with less knowledge would lie."""
-    if found > KNOWN:
+def check_version(found: int, where: str) -> None:
+    """Raise an error if a newer Clew wrote the database."""
+    if found > LATEST:
         raise ClewError(
-            f"{where} has schema {found}; this Clew knows up to {KNOWN}",
+            f"{where} has schema {found}; this Clew knows up to {LATEST}",
             hint="pip install --upgrade clew",
         )
 
 
 def upgrade(found: int, words: Mapping[str, str], run: Callable[[str], object]) -> None:
     """Run every migration after `found`; the caller holds the lock and the transaction."""
-    for version in range(found + 1, KNOWN + 1):
+    for version in range(found + 1, LATEST + 1):
         for statement in statements(version, words):
             run(statement)

@@ -1,14 +1,13 @@
 """The graph in a PostgreSQL server, shared by many machines and many projects.
 
-Everything lives in the schema `clew`, so the database may hold other things as well. Rows are
-inserted in the order of their keys (the fold sorts them), so two writers meet in one order;
-should the server still find a deadlock, the transaction is run again.
+All tables are in the schema `clew`, so the database may have other tables too. The fold inserts
+rows in the order of their keys, which avoids most deadlocks between writers; after a deadlock the
+transaction is run again.
 
 A connection may be lost at any time: the server is restarted, an administrator ends it, the network
-fails. What surely had no effect is then done again on a new connection, once: a question outside a
-transaction, and a transaction that was lost before its commit was sent. All else raises
-NoDatabase: the statement may have had its effect, and only the caller knows whether to do it again
-(a fold is a union of facts, and so always may be).
+fails. A query outside a transaction, and a transaction whose commit was not sent yet, are then
+repeated once on a new connection. Anything else raises NoDatabase: the statement may have had its
+effect, and only the caller knows whether it can be repeated (a fold always can).
 """
 
 from __future__ import annotations
@@ -22,24 +21,23 @@ import psycopg
 from psycopg import conninfo, errors
 
 from clew.db import migration_runner
-from clew.db.connection import AT_ONCE, VALUES, Connection, Result, Row
+from clew.db.connection import MAX_VALUES, VALUES, Connection, Result, Row
 from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed, UsageError
 
 T = TypeVar("T")
 
 _WORDS = {"id": "BIGINT PRIMARY KEY", "int": "BIGINT", "bytes": "BYTEA", "clustered": ""}
-_LOCK = 0x636C6577  # "clew": the advisory lock that lets one opener at a time migrate
+_LOCK = 0x636C6577  # "clew": the advisory lock for migrations
 _TRIES = 8
-_AGAIN = (errors.DeadlockDetected, errors.SerializationFailure)
-_WAITS = {
+_CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure)
+_TIMEOUTS = {
     "connect_timeout": 5,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""How long a server that does not answer is waited for, in libpq's words (seconds; the last in
-milliseconds). The address may say otherwise."""
+"""Timeouts of libpq, in seconds (the last in milliseconds). The address may override them."""
 _READS = re.compile(r"\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)", re.DOTALL)
 
 
@@ -47,7 +45,7 @@ class _Session(psycopg.Connection[Row]):
     """A session that is closed when a statement takes too long."""
 
     patience: float | None = None
-    """Seconds that a statement may take; None: as long as the server is there."""
+    """Seconds that a statement may take; None: no limit."""
     hung = False
 
     def wait(self, gen: Generator[Any, Any, T], *given: Any, **more: Any) -> T:
@@ -79,15 +77,15 @@ class PostgreSQL(Connection):
         self.where = "the graph database"
         try:
             given = conninfo.conninfo_to_dict(address)
-            self._address = conninfo.make_conninfo("", **{**_WAITS, **given})
+            self._address = conninfo.make_conninfo("", **{**_TIMEOUTS, **given})
         except psycopg.ProgrammingError as error:
             raise UsageError(
                 "CLEW_GRAPH is not the address of a PostgreSQL database",
                 hint="CLEW_GRAPH=postgresql://user@host/database",
-            ) from error  # without its words: they may quote a password
+            ) from error  # without its text, which may contain the password
         self._patience = patience
-        self._within = False  # a transaction
-        self._closed = False  # by us
+        self._in_transaction = False
+        self._closed = False  # by `close`
         self._open()
 
     def _open(self) -> None:
@@ -95,7 +93,7 @@ class PostgreSQL(Connection):
             self._server = _Session.connect(self._address, autocommit=True)
         except psycopg.Error as error:
             raise NoDatabase(
-                f"the graph database cannot be reached: {_line(error)}",
+                f"the graph database cannot be reached: {_first_line(error)}",
                 hint="check CLEW_GRAPH and that the server runs",
             ) from error
         self._server.patience = self._patience
@@ -105,7 +103,7 @@ class PostgreSQL(Connection):
             self._server.execute("SET search_path TO clew")
             # Without it, the server waits for the lock even after this connection is closed.
             self._server.execute(f"SET lock_timeout TO {int(self._patience * 1000)}".encode())
-            self._bring_up_to_date()
+            self._migrate()
         except psycopg.Error as error:
             self._server.close()
             self._fail(error)
@@ -118,16 +116,16 @@ class PostgreSQL(Connection):
         try:
             return self._rows(sql, parameters)
         except NoDatabase:
-            if self._within or not self._lost or not _READS.match(sql):
+            if self._in_transaction or not self._lost or not _READS.match(sql):
                 raise
         self._open()
         return self._rows(sql, parameters)
 
     def _rows(self, sql: str, parameters: Sequence[object]) -> list[Row]:
         try:
-            cursor = self._server.execute(_translated(sql), parameters)
+            cursor = self._server.execute(_to_psycopg(sql), parameters)
             return cursor.fetchall() if cursor.description else []
-        except _AGAIN:
+        except _CONFLICTS:
             raise
         except psycopg.Error as error:
             self._fail(error)
@@ -136,12 +134,12 @@ class PostgreSQL(Connection):
         before, row, after = VALUES.split(sql)
         self._reopen_if_lost()
         try:
-            for start in range(0, len(rows), AT_ONCE):
-                part = rows[start : start + AT_ONCE]
+            for start in range(0, len(rows), MAX_VALUES):
+                part = rows[start : start + MAX_VALUES]
                 values = ", ".join([row] * len(part))
                 flat = [value for given in part for value in given]
-                self._server.execute(_translated(f"{before}{values}{after}"), flat)
-        except _AGAIN:
+                self._server.execute(_to_psycopg(f"{before}{values}{after}"), flat)
+        except _CONFLICTS:
             raise
         except psycopg.Error as error:
             self._fail(error)
@@ -150,20 +148,20 @@ class PostgreSQL(Connection):
         lost = False
         for attempt in range(_TRIES):
             self._reopen_if_lost()
-            self._within, committing = True, False
+            self._in_transaction, committing = True, False
             try:
                 with self._server.transaction():
                     result = action()
                     committing = True
                 return result
-            except _AGAIN:
+            except _CONFLICTS:
                 time.sleep(0.01 * 2**attempt)
             except (psycopg.Error, NoDatabase) as error:
                 if lost or committing or not self._lost:
                     self._fail(error)
                 lost = True
             finally:
-                self._within = False
+                self._in_transaction = False
         raise Busy(f"{self.where} is busy with other writers", hint="try again")
 
     def close(self) -> None:
@@ -176,27 +174,27 @@ class PostgreSQL(Connection):
         return self._server.closed and not self._closed and not self._server.hung
 
     def _reopen_if_lost(self) -> None:
-        """Nothing was sent yet: so whatever comes next may go to a new connection."""
-        if self._server.closed and not self._closed and not self._within:
+        """Open a new connection, unless a transaction is running on the lost one."""
+        if self._server.closed and not self._closed and not self._in_transaction:
             self._open()
 
-    def _bring_up_to_date(self) -> None:
-        found = self._version()
-        migration_runner.refuse_newer(found, self.where)
-        if found == migration_runner.KNOWN:
+    def _migrate(self) -> None:
+        version = self._version()
+        migration_runner.check_version(version, self.where)
+        if version == migration_runner.LATEST:
             return
         with self._server.transaction():
             self._server.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             self._server.execute("CREATE SCHEMA IF NOT EXISTS clew")
             self._server.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER)")
-            found = self._version()
-            migration_runner.refuse_newer(found, self.where)
+            version = self._version()
+            migration_runner.check_version(version, self.where)
             self._server.patience = None  # a large graph may take minutes
-            migration_runner.upgrade(found, _WORDS, self._run)
+            migration_runner.upgrade(version, _WORDS, self._run)
             self._server.patience = self._patience
             self._server.execute("DELETE FROM schema_version")
             self._server.execute(
-                "INSERT INTO schema_version VALUES (%s)", (migration_runner.KNOWN,)
+                "INSERT INTO schema_version VALUES (%s)", (migration_runner.LATEST,)
             )
 
     def _run(self, statement: str) -> None:
@@ -204,10 +202,10 @@ class PostgreSQL(Connection):
 
     def _version(self) -> int:
         try:
-            found = self._server.execute("SELECT max(version) FROM schema_version").fetchone()
+            row = self._server.execute("SELECT max(version) FROM schema_version").fetchone()
         except errors.UndefinedTable:
             return 0
-        return int(found[0] or 0) if found else 0
+        return int(row[0] or 0) if row else 0
 
     def _fail(self, error: psycopg.Error | NoDatabase) -> NoReturn:
         if isinstance(error, NoDatabase):
@@ -215,23 +213,23 @@ class PostgreSQL(Connection):
         where = self.where
         if isinstance(error, (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)):
             raise NotAllowed(
-                f"{where} refuses to be written: {_line(error)}",
+                f"{where} cannot be written: {_first_line(error)}",
                 hint="ask for CREATE and write permission on it",
             ) from error
         if isinstance(error, errors.DiskFull):
             raise ClewError(f"no space left on the server of {where}") from error
         if isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted)):
-            raise Damaged(f"{where} is damaged: {_line(error)}") from error
+            raise Damaged(f"{where} is damaged: {_first_line(error)}") from error
         if self._server.closed or isinstance(error, psycopg.OperationalError):
             raise NoDatabase(
-                f"the connection to {where} was lost: {_line(error)}", hint="try again"
+                f"the connection to {where} was lost: {_first_line(error)}", hint="try again"
             ) from error
-        raise ClewError(f"{where} refused: {_line(error)}", hint="clew fsck") from error
+        raise ClewError(f"{where} refused: {_first_line(error)}", hint="clew fsck") from error
 
 
-def _translated(sql: str) -> Any:
+def _to_psycopg(sql: str) -> Any:
     return sql.replace("?", "%s").encode()
 
 
-def _line(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).strip().split("\n")[0]

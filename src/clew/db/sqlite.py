@@ -45,13 +45,13 @@ class SQLite(Connection):
         self._path = path
         self._patience = patience
         self._cache = cache
-        self._cramped = False
+        self._disk_full = False
         """No room: there is no connection, and questions are answered one by one."""
         try:
             self._start()
         except Full:
-            self._cramped = True
-            if not path.exists() or self._version() != migration_runner.KNOWN:
+            self._disk_full = True
+            if not path.exists() or self._version() != migration_runner.LATEST:
                 raise
 
     def _start(self) -> None:
@@ -62,57 +62,57 @@ class SQLite(Connection):
         try:
             self.rows(f"PRAGMA cache_size = {-1024 * self._cache}")
             self.rows("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: hot pages are moved once
-            self._bring_up_to_date()
+            self._migrate()
         except BaseException:
             self._sqlite.close()
             raise
 
-    def _try_again(self) -> None:
-        """After a time without room: Full, if there still is none."""
-        self._cramped = False
+    def _reopen(self) -> None:
+        """Open again after the disk was full; raises Full if it still is."""
+        self._disk_full = False
         try:
             self._start()
         except BaseException:
-            self._cramped = True
+            self._disk_full = True
             raise
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        if self._cramped:
+        if self._disk_full:
             try:
-                self._try_again()
+                self._reopen()
             except Full:
-                return self._rows_alone(sql, parameters)
+                return self._rows_exclusive(sql, parameters)
         try:
             return self._sqlite.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
-    def _rows_alone(self, sql: str, parameters: Sequence[object]) -> list[Row]:
-        """In exclusive mode the WAL's index is in memory: nothing need be written to read."""
+    def _rows_exclusive(self, sql: str, parameters: Sequence[object]) -> list[Row]:
+        """Read in exclusive mode, which keeps the index of the WAL in memory and writes nothing."""
         try:
-            with contextlib.closing(self._connect("rw")) as alone:
-                alone.execute("PRAGMA locking_mode = EXCLUSIVE")
-                alone.execute("PRAGMA temp_store = MEMORY")
-                return alone.execute(sql, parameters).fetchall()
+            with contextlib.closing(self._connect("rw")) as connection:
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                connection.execute("PRAGMA temp_store = MEMORY")
+                return connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
     def insert(self, sql: str, rows: Sequence[Row]) -> None:
         try:
             before, row, after = VALUES.split(sql)
-            together = _PARAMETERS // row.count("?")
-            whole = len(rows) - len(rows) % together
-            if whole:  # preparing so long a statement costs as much as a hundred rows
-                many = before + ", ".join([row] * together) + after
-                parts = (rows[start : start + together] for start in range(0, whole, together))
+            batch = _PARAMETERS // row.count("?")
+            batched = len(rows) - len(rows) % batch
+            if batched:  # preparing so long a statement costs as much as a hundred rows
+                many = before + ", ".join([row] * batch) + after
+                parts = (rows[start : start + batch] for start in range(0, batched, batch))
                 self._sqlite.executemany(many, (list(chain.from_iterable(part)) for part in parts))
-            self._sqlite.executemany(sql, rows[whole:])
+            self._sqlite.executemany(sql, rows[batched:])
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
     def atomically(self, action: Callable[[], Result]) -> Result:
-        if self._cramped:
-            self._try_again()
+        if self._disk_full:
+            self._reopen()
         self.rows("BEGIN IMMEDIATE")
         try:
             result = action()
@@ -124,20 +124,21 @@ class SQLite(Connection):
             raise
 
     def close(self) -> None:
-        if not self._cramped:
+        if not self._disk_full:
             self._sqlite.close()
 
     def _open(self) -> sqlite3.Connection:
-        ours = not self._path.exists() or os.access(self._path, os.W_OK)
-        if ours and os.access(self._path.parent, os.W_OK):
+        writable = not self._path.exists() or os.access(self._path, os.W_OK)
+        if writable and os.access(self._path.parent, os.W_OK):
             return self._connect("rwc")
-        found = self._connect("ro")
+        connection = self._connect("ro")
         try:
-            found.execute("PRAGMA user_version").fetchone()
-            return found
+            connection.execute("PRAGMA user_version").fetchone()
+            return connection
         except sqlite3.OperationalError:
-            # WAL writes beside the file even to read it; where nobody can, nobody changes it.
-            found.close()
+            # WAL needs to write beside the file even to read. In a read-only directory nobody
+            # changes the file, so it counts as immutable.
+            connection.close()
             return self._connect("ro&immutable=1")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
@@ -146,21 +147,21 @@ class SQLite(Connection):
             f"file:{name.replace('#', '%23')}?mode={mode}",
             uri=True,
             timeout=self._patience,
-            check_same_thread=False,  # one after another may use it, as the server's do
+            check_same_thread=False,  # the server's threads use it one after another
             isolation_level=None,
             cached_statements=64,
         )
 
-    def _bring_up_to_date(self) -> None:
-        found = self._version()
-        migration_runner.refuse_newer(found, self.where)
-        if found == migration_runner.KNOWN:
+    def _migrate(self) -> None:
+        version = self._version()
+        migration_runner.check_version(version, self.where)
+        if version == migration_runner.LATEST:
             return
         self._use_wal()
 
         def upgrade() -> None:
             migration_runner.upgrade(self._version(), _WORDS, self.rows)
-            self.rows(f"PRAGMA user_version = {migration_runner.KNOWN}")
+            self.rows(f"PRAGMA user_version = {migration_runner.LATEST}")
 
         self.atomically(upgrade)
 
@@ -168,7 +169,7 @@ class SQLite(Connection):
         return int(self.rows("PRAGMA user_version")[0][0])
 
     def _use_wal(self) -> None:
-        # Changing the mode does not wait for other openers by itself, so wait for it here.
+        # Changing the mode does not wait for other connections by itself.
         until = time.monotonic() + self._patience
         while True:
             try:

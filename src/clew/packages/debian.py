@@ -1,9 +1,8 @@
-"""What dpkg owns, read from its own records.
+"""Packages that dpkg installed, read from its database.
 
-Lists name paths as the packages shipped them; two things move them: diversions (a package's
-file was put elsewhere for another package's sake) and merged directories (`/lib` is a link to
-`/usr/lib`, and the kernel speaks of the latter). Both are undone here, so that the paths are
-those of the files as they lie.
+The lists name paths as the packages shipped them. Diversions (a file was moved for another package)
+and merged directories (`/lib` is a link to `/usr/lib`) change them; both are applied here, so the
+paths are the real ones.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.packages.os_release import os_release
-from clew.packages.owner_index import Owned, Package
+from clew.packages.os_release import read_os_release
+from clew.packages.owner_index import Package, PackageFiles
 from clew.prov.package_urls import build_purl
 
 _MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libo32")
 
 
-def sources(root: Path) -> list[Path]:
-    """The files whose change means that ownership may have changed."""
+def list_sources(root: Path) -> list[Path]:
+    """The files that change when ownership changes."""
     admin = root / "var/lib/dpkg"
     return [
         admin / "status",
@@ -29,19 +28,19 @@ def sources(root: Path) -> list[Path]:
         admin / "diversions",
         root / "var/lib/apt/extended_states",
         root / "lib",  # merged or not
-        root / "etc/os-release",  # whose packages they are
+        root / "etc/os-release",  # the distribution
     ]
 
 
-def present(root: Path) -> bool:
+def is_installed(root: Path) -> bool:
     return (root / "var/lib/dpkg/status").is_file()
 
 
-def read(root: Path) -> Owned:
+def read_packages(root: Path) -> PackageFiles:
     """Every installed package with the paths of its files."""
     admin = root / "var/lib/dpkg"
     merged = merged_directories(root)
-    distribution = os_release(root).get("ID", "debian")
+    distribution = read_os_release(root).get("ID", "debian")
     automatic = _automatic(root / "var/lib/apt/extended_states")
     diverted = _diversions(admin / "diversions")
     installed = list(_installed(admin / "status"))
@@ -54,7 +53,7 @@ def read(root: Path) -> Owned:
             continue
         package = Package(
             build_purl("deb", name, version, namespace=distribution, arch=architecture),
-            # apt files what fits every architecture under the machine's own
+            # apt lists packages of all architectures under the native one
             not removed
             and (name, native if architecture == "all" else architecture) not in automatic,
         )
@@ -62,19 +61,19 @@ def read(root: Path) -> Owned:
 
 
 def merged_directories(root: Path) -> dict[bytes, bytes]:
-    """`/lib` → `/usr/lib` and its like: links at the top that stand for directories below /usr."""
-    found: dict[bytes, bytes] = {}
+    """Top-level links to directories below /usr, such as `/lib` → `/usr/lib`."""
+    merged: dict[bytes, bytes] = {}
     for name in _MERGED:
         try:
             target = os.readlink(root / name)
         except OSError:
             continue
-        found[b"/" + name.encode()] = os.fsencode(os.path.normpath(f"/{target}"))
-    return found
+        merged[b"/" + name.encode()] = os.fsencode(os.path.normpath(f"/{target}"))
+    return merged
 
 
-def unmerge(path: bytes, merged: dict[bytes, bytes]) -> bytes:
-    """The path with a merged top directory replaced by what it stands for."""
+def resolve_merged(path: bytes, merged: dict[bytes, bytes]) -> bytes:
+    """The path with a merged top-level directory resolved."""
     end = path.find(b"/", 1)
     top = merged.get(path[:end]) if end > 0 else None
     return path if top is None else top + path[end:]
@@ -92,13 +91,13 @@ def _files(
             continue  # a directory
         if path in diverted:
             target, owner = diverted[path]
-            yield unmerge(path if owner == package else target, merged)
+            yield resolve_merged(path if owner == package else target, merged)
         else:
-            yield unmerge(path, merged)
+            yield resolve_merged(path, merged)
 
 
 def _diversions(file: Path) -> dict[bytes, tuple[bytes, bytes]]:
-    """Path → where other packages' file of that name went, and who asked for it."""
+    """Path → where other packages' file of that name is, and the package that diverts it."""
     try:
         lines = file.read_bytes().split(b"\n")
     except OSError:
@@ -108,17 +107,17 @@ def _diversions(file: Path) -> dict[bytes, tuple[bytes, bytes]]:
 
 
 def _automatic(file: Path) -> set[tuple[str, str]]:
-    """(package, architecture) of what apt installed only because something else needed it."""
+    """(package, architecture) of packages that apt installed as dependencies."""
     try:
         text = file.read_text(errors="replace")
     except OSError:
         return set()
-    found: set[tuple[str, str]] = set()
+    automatic: set[tuple[str, str]] = set()
     for paragraph in text.split("\n\n"):
         fields = dict(re.findall(r"^(\S+): *(.*)$", paragraph, re.MULTILINE))
         if fields.get("Auto-Installed") == "1" and "Package" in fields:
-            found.add((fields["Package"], fields.get("Architecture", "")))
-    return found
+            automatic.add((fields["Package"], fields.get("Architecture", "")))
+    return automatic
 
 
 def _installed(file: Path) -> Iterator[tuple[str, str, str, bool, bool]]:

@@ -1,4 +1,4 @@
-"""Which Linux distribution a root directory holds: its os-release file."""
+"""Read the os-release file, which names the Linux distribution."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def os_release(root: Path) -> dict[str, str]:
-    """What `/etc/os-release` says of the distribution."""
+def read_os_release(root: Path) -> dict[str, str]:
+    """The fields of `/etc/os-release`."""
     text = ""
     for name in ("etc/os-release", "usr/lib/os-release"):
         with suppress(OSError):

@@ -1,13 +1,12 @@
 """An index from paths to the packages that own them, kept in one small file.
 
-Package managers' own records are large and slow to read; this is what is left of them when
-only "whose is this path" is asked: 12 bytes a path. A path is known by 64 bits of its
-BLAKE3 hash; two among a million differing paths meet once in forty million machines. The
-directories that hold owned files are in it, too: most files lie where nobody owns any, and a
-directory is asked about once.
+The databases of package managers are large and slow to read; the index has 12 bytes per path: 64
+bits of its BLAKE3 hash, and the number of its package. A collision among a million paths happens on
+one of forty million machines. Directories with owned files are included, because most files are in
+directories without any, and a directory is looked up only once.
 
-The file is a cache, one for all projects of a user (`clew.packages.user_cache`): it carries the
-state of the records it was made from, and is found by it.
+The file is a cache for all projects of a user (`clew.packages.user_cache`), keyed by the state of
+the databases it was built from.
 """
 
 from __future__ import annotations
@@ -27,30 +26,30 @@ from clew.packages import user_cache
 
 _FORMAT = 3
 _DIRECTORY = 0xFFFF_FFFF
-"""In place of an owner: a directory that holds owned files."""
+"""Marks a directory that contains owned files, instead of an owner."""
 _KEY, _OWNER = 8, 4
 _SETTLED = 2_000_000_000
-"""Records that changed less than these nanoseconds ago may change again within one tick of the
-file system's clock, unseen: what was made from them is used, but not kept."""
+"""Nanoseconds. A database that changed more recently may change again within one tick of the file
+system's clock, so an index built from it is not cached."""
 
 
-_last: dict[tuple[Path, str], tuple[str, Index]] = {}
-"""What was read or made last, by its place and name, with the state of the records."""
+_last: dict[tuple[Path, str], tuple[str, OwnerIndex]] = {}
+"""The last index by cache directory and name, with the state of the databases."""
 
 
 class Package(NamedTuple):
-    """One installed package, and whether the user asked for it (None: nobody knows)."""
+    """One installed package, and whether the user requested it (None: unknown)."""
 
     purl: str
     requested: bool | None
 
 
-Owned = Iterable[tuple[Package, Iterable[bytes]]]
-"""What a package manager's reader gives: each package with the paths it owns."""
+PackageFiles = Iterable[tuple[Package, Iterable[bytes]]]
+"""Each package with the paths it owns."""
 
 
-class Index:
-    """Answers "whose is this path" from two arrays sorted by the paths' hashes."""
+class OwnerIndex:
+    """Maps paths to packages, with two arrays sorted by the hash of the path."""
 
     def __init__(
         self,
@@ -77,8 +76,8 @@ class Index:
         return self._owners[at] if at < len(self._keys) and self._keys[at] == key else None
 
     @classmethod
-    def build(cls, owned: Owned) -> Index:
-        """Where two packages claim one path, the first is believed."""
+    def build(cls, owned: PackageFiles) -> OwnerIndex:
+        """If two packages own one path, the first one counts."""
         packages: list[Package] = []
         owner_of: dict[int, int] = {}
         directories: set[bytes] = set()
@@ -97,7 +96,7 @@ class Index:
         return head.encode() + b"\n" + self._keys.tobytes() + self._owners.tobytes()
 
     @classmethod
-    def from_bytes(cls, data: bytes, state: str) -> Index | None:
+    def from_bytes(cls, data: bytes, state: str) -> OwnerIndex | None:
         """None unless these are the bytes of an index made from the same state."""
         end = data.find(b"\n")
         try:
@@ -114,37 +113,37 @@ class Index:
         return cls([Package(*package) for package in packages], keys, owners)
 
 
-def index(
-    cache: Path | None, name: str, sources: Iterable[Path], read: Callable[[], Owned]
-) -> Index:
-    """The index of these records: the kept one when they have not changed since, else a new one."""
+def load_index(
+    cache: Path | None, name: str, sources: Iterable[Path], read: Callable[[], PackageFiles]
+) -> OwnerIndex:
+    """The cached index if the databases have not changed since, else a new one."""
     sources = list(sources)
     state, newest = _state(sources)
-    kept = _read(cache, name, state) if cache else None
-    if kept is not None:
-        return kept
-    made = Index.build(read())
+    cached = _read_index(cache, name, state) if cache else None
+    if cached is not None:
+        return cached
+    new = OwnerIndex.build(read())
     if cache and _now() - newest > _SETTLED and _state(sources)[0] == state:
-        _last[cache, name] = state, made
-        user_cache.keep(cache, name, _found_by(state), made.to_bytes(state))
-    return made
+        _last[cache, name] = state, new
+        user_cache.write_cached(cache, name, _cache_key(state), new.to_bytes(state))
+    return new
 
 
-def _read(cache: Path, name: str, state: str) -> Index | None:
-    """The kept one. It is the same for all who ask: a run has one worker after the other, and
-    each of them would have megabytes of its own."""
+def _read_index(cache: Path, name: str, state: str) -> OwnerIndex | None:
+    """The cached index. Its arrays are shared, because each worker of a run reads it and would
+    otherwise need megabytes of its own."""
     before, shared = _last.get((cache, name), (None, None))
     if before != state or shared is None:
-        data = user_cache.take(cache, name, _found_by(state))
-        shared = None if data is None else Index.from_bytes(data, state)
+        data = user_cache.read_cached(cache, name, _cache_key(state))
+        shared = None if data is None else OwnerIndex.from_bytes(data, state)
     if shared is None:
         return None
     _last[cache, name] = state, shared
-    return Index(shared.packages, shared._keys, shared._owners)
+    return OwnerIndex(shared.packages, shared._keys, shared._owners)
 
 
-def _found_by(state: str) -> str:
-    """Programs of other formats, and machines of another kind, have files of their own."""
+def _cache_key(state: str) -> str:
+    """Other format versions and byte orders have files of their own."""
     return f"{_FORMAT} {sys.byteorder}\n{state}"
 
 
@@ -159,16 +158,16 @@ def _now() -> int:
 
 
 def _state(sources: Iterable[Path]) -> tuple[str, int]:
-    """What the records look like from outside, and when the last of them changed."""
-    seen: list[str] = []
+    """The file states of the databases, and when the last of them changed."""
+    states: list[str] = []
     newest = 0
     for source in sources:
         try:
             stat = os.stat(source)
         except OSError:
-            seen.append(f"{source} -")
+            states.append(f"{source} -")
             continue
         newest = max(newest, stat.st_mtime_ns, stat.st_ctime_ns)
         times = f"{stat.st_mtime_ns} {stat.st_ctime_ns}"
-        seen.append(f"{source} {stat.st_dev} {stat.st_ino} {stat.st_size} {times}")
-    return "\n".join(seen).encode(errors="surrogateescape").decode(errors="replace"), newest
+        states.append(f"{source} {stat.st_dev} {stat.st_ino} {stat.st_size} {times}")
+    return "\n".join(states).encode(errors="surrogateescape").decode(errors="replace"), newest

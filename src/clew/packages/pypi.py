@@ -1,8 +1,8 @@
-"""What pip, uv and their like installed, read from the RECORD files beside it.
+"""Packages that pip, uv and other installers installed, read from their RECORD files.
 
-A directory that holds `*.dist-info` directories is a site: any directory may be one (`pip install
---target`). A distribution installed as editable owns what the installer wrote into the site; its
-source lies elsewhere and is the user's.
+A directory with `*.dist-info` directories is a site; any directory may be one (`pip install
+--target`). An editable distribution owns the files that the installer wrote into the site; its
+source belongs to the user.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import os
 import re
 from collections.abc import Iterator
 
-from clew.packages.owner_index import Owned, Package
+from clew.packages.owner_index import Package, PackageFiles
 from clew.prov.package_urls import build_purl, normalize_pypi_name
 from clew.redaction import mask_url
 
 _IDENTITY = re.compile(rb"^(Name|Version): *(.*?)\s*$", re.MULTILINE)
 
 
-def distributions(site: bytes) -> list[bytes]:
-    """The names of a directory's `*.dist-info` directories; empty when it is no site."""
+def list_distributions(site: bytes) -> list[bytes]:
+    """The names of a directory's `*.dist-info` directories; empty if it is not a site."""
     try:
         names = os.listdir(site)
     except OSError:
@@ -28,47 +28,47 @@ def distributions(site: bytes) -> list[bytes]:
     return sorted(name for name in names if name.endswith(b".dist-info"))
 
 
-def read(site: bytes) -> Owned:
+def read_packages(site: bytes) -> PackageFiles:
     """Every distribution of a site with the absolute paths of its files."""
-    for name in distributions(site):
+    for name in list_distributions(site):
         directory = site + b"/" + name
-        named, version = _identity(directory, name)
-        name_there = build_purl("pypi", normalize_pypi_name(named), version, **_origin(directory))
-        package = Package(name_there, _requested(directory))
+        project, version = _identity(directory, name)
+        purl = build_purl("pypi", normalize_pypi_name(project), version, **_origin(directory))
+        package = Package(purl, _requested(directory))
         yield package, _files(site, directory)
 
 
 def _identity(directory: bytes, name: bytes) -> tuple[str, str]:
-    """Name and version: as the metadata has them, else as the directory is called."""
+    """Name and version from the metadata, else from the name of the directory."""
     head = _read(directory + b"/METADATA").partition(b"\n\n")[0]
     fields = dict(_IDENTITY.findall(head.replace(b"\r", b"")))
-    called, _, version = name.removesuffix(b".dist-info").partition(b"-")
-    found = fields.get(b"Name", called), fields.get(b"Version", version)
-    return found[0].decode(errors="replace"), found[1].decode(errors="replace")
+    default_name, _, version = name.removesuffix(b".dist-info").partition(b"-")
+    identity = fields.get(b"Name", default_name), fields.get(b"Version", version)
+    return identity[0].decode(errors="replace"), identity[1].decode(errors="replace")
 
 
 def _origin(directory: bytes) -> dict[str, str]:
-    """Where it came from when not from an index, as qualifiers."""
+    """The qualifiers of a package that did not come from an index."""
     try:
-        told = json.loads(_read(directory + b"/direct_url.json") or b"{}")
-        url = mask_url(str(told.get("url", "")))
-        vcs = told.get("vcs_info")
+        direct_url = json.loads(_read(directory + b"/direct_url.json") or b"{}")
+        url = mask_url(str(direct_url.get("url", "")))
+        vcs = direct_url.get("vcs_info")
         if vcs:
             return {"vcs_url": f"{vcs.get('vcs', 'git')}+{url}@{vcs.get('commit_id', '')}"}
-    except (ValueError, AttributeError):  # not written by pip: nothing is known
+    except (ValueError, AttributeError):  # not written by pip
         return {}
     return {"download_url": url}
 
 
 def _requested(directory: bytes) -> bool | None:
-    """The mark that pip and uv leave; other installers leave none either way."""
+    """The REQUESTED file of pip and uv; None for other installers, which write none."""
     if os.path.exists(directory + b"/REQUESTED"):
         return True
     return False if _read(directory + b"/INSTALLER").strip() in (b"pip", b"uv") else None
 
 
 def _files(site: bytes, directory: bytes) -> Iterator[bytes]:
-    import csv  # for the few names that need its quoting
+    import csv  # few names are quoted
 
     text = _read(directory + b"/RECORD").decode(errors="surrogateescape")
     for line in text.splitlines():

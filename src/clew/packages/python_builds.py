@@ -1,8 +1,8 @@
-"""Pythons that no package manager owns (built by pyenv, fetched by uv), known by their shape.
+"""Python builds that no package manager owns (from pyenv or uv), recognised by their files.
 
-A Python's home is a directory with `bin/pythonX.Y` and a `lib/pythonX.Y` that holds `os.py` and
-the `encodings` package. A virtual environment has the first without the second, and a
-`pyvenv.cfg` that says which Python it is of.
+The home of a Python is a directory with `bin/pythonX.Y` and a `lib/pythonX.Y` that holds `os.py`
+and the `encodings` package. A virtual environment has the first without the second, and a
+`pyvenv.cfg` with the version of its Python.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _VENV_VERSION = re.compile(rb"^version(?:_info)? *= *(\d+\.\d+\.\d+)", re.MULTIL
 _PATCH = re.compile(rb'^#define\s+PY_VERSION\s+"([^"]+)"', re.MULTILINE)
 
 
-def python_of(path: bytes) -> Package | None:
-    """The Python whose own part a path is: its standard library, headers, program or library."""
+def find_python(path: bytes) -> Package | None:
+    """The Python that a path is part of: its standard library, headers, program or library."""
     if path.endswith(b"/pyvenv.cfg"):
         return _venv(path)
-    found = _INSIDE.match(path)
-    if found is None:
+    match = _INSIDE.match(path)
+    if match is None:
         return None
-    version = found["version"] or found["program"] or found["library"]
-    return _home(found["home"], version) if version else None
+    version = match["version"] or match["program"] or match["library"]
+    return _home(match["home"], version) if version else None
 
 
 def _venv(path: bytes) -> Package | None:

@@ -1,8 +1,7 @@
-"""What rpm owns, asked of the rpm tool once and for all packages.
+"""Packages that rpm installed, listed by one call of the rpm tool.
 
-Its database has had three formats; the tool reads them all. Whether the user asked for a
-package is dnf's to know, and it keeps that in a file of its own: a table in TOML since its
-fifth generation, an SQLite database before. Where there is neither, nobody knows.
+The database has had three formats; the tool reads them all. dnf records whether the user requested
+a package: in a TOML file since dnf 5, in an SQLite database before. Without either it is unknown.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from clew.packages.debian import merged_directories, unmerge
-from clew.packages.os_release import os_release
-from clew.packages.owner_index import Owned, Package
+from clew.packages.debian import merged_directories, resolve_merged
+from clew.packages.os_release import read_os_release
+from clew.packages.owner_index import Package, PackageFiles
 from clew.prov.package_urls import build_purl
 
 _DATABASES = ("usr/lib/sysimage/rpm", "var/lib/rpm", "usr/share/rpm")
@@ -23,33 +22,33 @@ _TABLE = "usr/lib/sysimage/libdnf5/packages.toml"
 _HISTORY = "var/lib/dnf/history.sqlite"
 _SECONDS = 20
 _QUERY = r"[%{=NAME}\t%|EPOCH?{%{=EPOCH}}|\t%{=VERSION}-%{=RELEASE}\t%{=ARCH}\t%{FILENAMES}\n]"
-_ASKED = frozenset({"user", "group", "external user"})
-_HISTORY_ASKED = (2, 5, 6)
-"""dnf's numbers for the user, a group the user named, and the user without dnf."""
+_REQUESTED = frozenset({"user", "group", "external user"})
+_HISTORY_REQUESTED = (2, 5, 6)
+"""The numbers of dnf for: the user, a group of the user, and the user without dnf."""
 
 
-def database(root: Path) -> Path | None:
-    """The directory of rpm's database, where there is one with packages in it."""
+def find_database(root: Path) -> Path | None:
+    """The directory of rpm's database; None if there is none with packages."""
     for directory in _DATABASES:
         if any((root / directory / name).is_file() for name in _FILES):
             return root / directory
     return None
 
 
-def sources(root: Path, dbpath: Path) -> list[Path]:
-    inside = [dbpath / name for name in (*_FILES, "rpmdb.sqlite-wal")]
-    return [*inside, root / _TABLE, root / _HISTORY]
+def list_sources(root: Path, dbpath: Path) -> list[Path]:
+    files = [dbpath / name for name in (*_FILES, "rpmdb.sqlite-wal")]
+    return [*files, root / _TABLE, root / _HISTORY]
 
 
-def read(root: Path, dbpath: Path) -> Owned:
+def read_packages(root: Path, dbpath: Path) -> PackageFiles:
     """Every installed package with the paths of its files."""
-    distribution = os_release(root).get("ID", "")
-    asked = requested(root)
+    distribution = read_os_release(root).get("ID", "")
+    requested = read_requested(root)
     merged = merged_directories(root)
-    rows = (line.split(b"\t", 4) for line in _ask(dbpath).split(b"\n") if line.count(b"\t") >= 4)
+    rows = (line.split(b"\t", 4) for line in _query(dbpath).split(b"\n") if line.count(b"\t") >= 4)
     for key, group in groupby(rows, key=lambda row: row[:4]):
         name, epoch, version, architecture = (word.decode(errors="replace") for word in key)
-        named = build_purl(
+        purl = build_purl(
             "rpm",
             name,
             version,
@@ -58,35 +57,38 @@ def read(root: Path, dbpath: Path) -> Owned:
             epoch=epoch if epoch not in ("", "(none)") else "",
         )
         yield (
-            Package(named, asked.get(f"{name}.{architecture}")),
-            [unmerge(row[4], merged) for row in group],
+            Package(purl, requested.get(f"{name}.{architecture}")),
+            [resolve_merged(row[4], merged) for row in group],
         )
 
 
-def requested(root: Path) -> dict[str, bool]:
-    """`name.arch` → whether dnf was asked for it."""
+def read_requested(root: Path) -> dict[str, bool]:
+    """`name.arch` → whether the user requested it."""
     if not (root / _TABLE).is_file():
         return dict(_history(root / _HISTORY))
-    import tomllib  # only where dnf left such a table
+    import tomllib  # only with dnf 5
 
     try:
         table = tomllib.loads((root / _TABLE).read_text()).get("packages", {})
-        return {name: str(told.get("reason", "")).lower() in _ASKED for name, told in table.items()}
+        return {
+            name: str(entry.get("reason", "")).lower() in _REQUESTED
+            for name, entry in table.items()
+        }
     except (OSError, ValueError, AttributeError):
         return {}
 
 
 def _history(file: Path) -> Iterator[tuple[str, bool]]:
-    """From the older dnf's history; a later transaction's word replaces an earlier one's."""
+    """Read the history of dnf 4; later transactions replace earlier ones."""
     if not file.is_file():
         return
-    import sqlite3  # another program's file, only read: none of Clew's own tables are here
+    import sqlite3  # the file of another program, opened read-only
 
     try:
         connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
             yield from (
-                (f"{name}.{architecture}", reason in _HISTORY_ASKED)
+                (f"{name}.{architecture}", reason in _HISTORY_REQUESTED)
                 for name, architecture, reason in connection.execute(
                     "SELECT rpm.name, rpm.arch, trans_item.reason FROM trans_item"
                     " JOIN rpm ON rpm.item_id = trans_item.item_id ORDER BY trans_item.id"
@@ -98,8 +100,8 @@ def _history(file: Path) -> Iterator[tuple[str, bool]]:
         return
 
 
-def _ask(dbpath: Path) -> bytes:
-    import subprocess  # only where there is such a database
+def _query(dbpath: Path) -> bytes:
+    import subprocess  # only with an rpm database
 
     try:
         done = subprocess.run(

@@ -1,9 +1,8 @@
-"""Small files that can be made again, kept for all projects of a user.
+"""A cache of small files, shared by all projects of a user.
 
-Whoever finds none makes its own, so many may make the same one at once: each writes beside the
-place and renames, and nobody ever sees half of one. A file is believed only if this user alone
-could have written it and its bytes are those that were written; whatever else is found there, or
-goes wrong, comes to the same as finding nothing.
+Several processes may write the same file at once: each writes a draft and renames it. A file is
+used only if no other user could have written it and its digest is right. Any error counts as a
+miss.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from blake3 import blake3
 
 _SUFFIX = ".kept"
 _DIGEST = 32
-_ALIKE = 3
-"""How many of one name stay: machines and containers that share a home have each their own."""
-_SECONDS = 30 * 24 * 3600
-"""Older ones go: their Python, or the program that understood them, may be long gone."""
+_MAX_PER_NAME = 3
+"""Files of one name that are kept: machines that share a home directory have their own."""
+_MAX_AGE = 30 * 24 * 3600
+"""Seconds after which a file is removed."""
 
 
-def take(directory: Path, name: str, key: str) -> bytes | None:
-    """What was kept under this name for this key."""
+def read_cached(directory: Path, name: str, key: str) -> bytes | None:
+    """The cached data of this name and key, or None."""
     with suppress(OSError):
-        # Neither a link nor a pipe that nobody writes to may lead or hold us.
+        # Do not follow a link, and do not wait for a pipe.
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        with open(os.open(_place(directory, name, key), flags), "rb") as file:
-            found = os.fstat(file.fileno())
+        with open(os.open(_cache_path(directory, name, key), flags), "rb") as file:
+            status = os.fstat(file.fileno())
             others = stat.S_IWGRP | stat.S_IWOTH
-            if not stat.S_ISREG(found.st_mode) or found.st_mode & others:
+            if not stat.S_ISREG(status.st_mode) or status.st_mode & others:
                 return None
-            if found.st_uid != os.geteuid():
+            if status.st_uid != os.geteuid():
                 return None
             data = file.read()
         if data[:_DIGEST] == blake3(data[_DIGEST:]).digest():
@@ -42,26 +41,26 @@ def take(directory: Path, name: str, key: str) -> bytes | None:
     return None
 
 
-def keep(directory: Path, name: str, key: str, data: bytes) -> None:
-    """Keep it, if that can be done, and let go of those it replaces."""
-    place = _place(directory, name, key)
-    draft = place.with_name(f"{place.name}.{os.urandom(8).hex()}")
+def write_cached(directory: Path, name: str, key: str, data: bytes) -> None:
+    """Write the data if possible, and remove files that it replaces."""
+    path = _cache_path(directory, name, key)
+    draft = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     try:
-        with open(_created(draft), "wb") as file:
+        with open(_create_draft(draft), "wb") as file:
             file.write(blake3(data).digest())
             file.write(data)
-        draft.rename(place)
-        _let_go(directory, name)
+        draft.rename(path)
+        _remove_old(directory, name)
     except OSError:
         with suppress(OSError):
             draft.unlink()
 
 
-def _place(directory: Path, name: str, key: str) -> Path:
+def _cache_path(directory: Path, name: str, key: str) -> Path:
     return directory / f"{name}-{blake3(key.encode()).hexdigest(length=10)}{_SUFFIX}"
 
 
-def _created(draft: Path) -> int:
+def _create_draft(draft: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         return os.open(draft, flags, 0o600)
@@ -70,13 +69,13 @@ def _created(draft: Path) -> int:
         return os.open(draft, flags, 0o600)
 
 
-def _let_go(directory: Path, name: str) -> None:
-    """Only files with names as they are given here: who knows what else lies there."""
+def _remove_old(directory: Path, name: str) -> None:
+    """Remove old files with the names of this module only."""
     made = {file: file.lstat().st_mtime for file in directory.glob(f"*{_SUFFIX}*")}
-    alike = [file for file in made if _name(file) == name and file.suffix == _SUFFIX]
-    replaced = sorted(alike, key=made.__getitem__, reverse=True)[_ALIKE:]
-    outlived = [file for file, at in made.items() if at < time.time() - _SECONDS]
-    for file in {*replaced, *outlived}:
+    same_name = [file for file in made if _name(file) == name and file.suffix == _SUFFIX]
+    replaced = sorted(same_name, key=made.__getitem__, reverse=True)[_MAX_PER_NAME:]
+    expired = [file for file, at in made.items() if at < time.time() - _MAX_AGE]
+    for file in {*replaced, *expired}:
         with suppress(OSError):
             file.unlink()
 

@@ -185,7 +185,7 @@ class Graph:
         The uid of a process can be guessed before it starts, and an imported record may have it.
         """
         own = {activity_key(self.project_uid, uid) for uid in rows.executions}
-        claims = {key for (key,) in self.connection.among(tables.CLAIMS, activities)}
+        claims = {key for (key,) in self.connection.rows_in(tables.CLAIMS, activities)}
         for key in claims - own:
             self._remove(key)
 
@@ -207,16 +207,16 @@ class Graph:
 
     def made_elsewhere(self, uid: str) -> int | None:
         """0 if the execution was recorded here, else as `tables.IMPORTED` says; None: unknown."""
-        found = self.connection.one(tables.MADE_ELSEWHERE, (activity_key(self.project_uid, uid),))
+        found = self.connection.row(tables.MADE_ELSEWHERE, (activity_key(self.project_uid, uid),))
         return None if found is None else int(found[0])
 
     def _find_number(self, key: int) -> int | None:
         """The number of an execution or run that has one. If it has none yet, the project is
         locked: then the caller gives it one."""
-        found = self.connection.one(tables.FIND_NUMBER, (key, key))
+        found = self.connection.row(tables.FIND_NUMBER, (key, key))
         if found is None:
             self._lock()
-            found = self.connection.one(tables.FIND_NUMBER, (key, key))
+            found = self.connection.row(tables.FIND_NUMBER, (key, key))
         return None if found is None else int(found[0])
 
     def _begin_run(self, uid: str) -> int:
@@ -233,7 +233,7 @@ class Graph:
         if (known := self._find_number(key)) is not None:
             return known
         number = int(connection.rows(tables.NEXT_NUMBER, (self.project,))[0][0])
-        if name is not None and (taken := connection.one(tables.FIND_NAME, (self.project, name))):
+        if name is not None and (taken := connection.row(tables.FIND_NAME, (self.project, name))):
             raise UsageError(
                 f"the name {name!r} belongs to e{taken[0]} already",
                 hint=f"choose another name, or clew rm e{taken[0]}",

@@ -76,7 +76,7 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
         for activity in about:
             if activity not in scope:
                 known = (activity_key(graph.project_uid, activity), key, activity)
-                if graph.connection.one(_OWN_ACTIVITY, known) is None:
+                if graph.connection.row(_OWN_ACTIVITY, known) is None:
                     raise _out_of_scope_error(uid, event, activity)
                 scope.add(activity)
 
@@ -97,8 +97,8 @@ def find_new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
     here or has ended. To be called within the transaction that inserts them.
     """
     key = activity_key(graph.project_uid, uid)
-    known = graph.connection.one(_KNOWN, (key,))
-    if (known is not None and known[0] != uid) or graph.connection.one(_IS_RUN, (key,)):
+    known = graph.connection.row(_KNOWN, (key,))
+    if (known is not None and known[0] != uid) or graph.connection.row(_IS_RUN, (key,)):
         raise Rejected(f"the id of {uid[:8]} is that of another execution or run here", hint=_HINT)
     closed = known is not None and (known[2] != tables.IMPORTED or bool(known[3]))
     new = {
@@ -124,7 +124,7 @@ def _check_parents(graph: Graph, uid: str, parents: dict[int, int | None]) -> No
                 )
             line.add(here)
             if here not in parents:
-                found = graph.connection.one(_PARENT_OF, (here,))
+                found = graph.connection.row(_PARENT_OF, (here,))
                 parents[here] = found[0] if found else None
             here = parents[here]
         ends |= line
@@ -158,7 +158,7 @@ def select_rows(graph: Graph, table: str, keys: set[int]) -> list[Row]:
     columns = tables.COLUMNS[table]
     return [
         tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
-        for row in graph.connection.among(
+        for row in graph.connection.rows_in(
             f"SELECT {', '.join(columns)} FROM {table} WHERE {columns[0]} IN ({{}})",  # noqa: S608
             keys,
         )
@@ -180,7 +180,7 @@ def rows_agree(table: str, known: Row, row: Row) -> bool:
 
 def _contradiction_error(graph: Graph, uid: str, table: str, row: Row) -> Rejected:
     hint = _HINT
-    if table == "started" and (found := graph.connection.one(_CLAIMED, (row[0],))):
+    if table == "started" and (found := graph.connection.row(_CLAIMED, (row[0],))):
         holder = execution_id(found[0])
         hint = f"{holder} has it; if that one is forged, clew rm {holder}"
     what = repr(row[tables.COLUMNS["started"].index("uid")]) if table == "started" else table

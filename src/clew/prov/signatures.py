@@ -96,6 +96,6 @@ def _where(graph: Graph, table: str, row: Row | None) -> str:
     if row is None:
         return ""
     if table in ("content", "version"):
-        found = graph.connection.one(_LOCATOR, (row[0],))
+        found = graph.connection.row(_LOCATOR, (row[0],))
         return str(found[0]) if found else ""
     return f"event {row[tables.COLUMNS[table].index('n')]}"

@@ -109,7 +109,7 @@ def _readyz(request: Request) -> Response:
     service: Service = request.app.state.service
     try:
         with service.graph() as graph:
-            graph.connection.one("SELECT 1")
+            graph.connection.row("SELECT 1")
     except ClewError as error:
         return problem_response("/readyz", 503, error.code, error.message, hint=error.hint)
     return Response("ok\n", media_type="text/plain")

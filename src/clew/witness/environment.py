@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from clew.packages.os_release import os_release
+from clew.packages.os_release import read_os_release
 from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.witness.accelerators import accelerators
@@ -157,7 +157,7 @@ def _memory() -> dict[str, int]:
 
 
 def _os_release() -> dict[str, str]:
-    values = os_release(Path("/"))
+    values = read_os_release(Path("/"))
     return {n.lower(): values[n] for n in ("ID", "VERSION_ID", "PRETTY_NAME") if n in values}
 
 

@@ -29,7 +29,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, str 
 
 def test_the_newest_migration_is_the_known_one() -> None:
     files = sorted((Path(migration_runner.__file__).parent / "migrations").glob("*.sql"))
-    assert [int(file.stem) for file in files] == list(range(1, migration_runner.KNOWN + 1))
+    assert [int(file.stem) for file in files] == list(range(1, migration_runner.LATEST + 1))
 
 
 def test_runs_leave_the_table_of_executions(
@@ -43,7 +43,7 @@ def test_runs_leave_the_table_of_executions(
         description, spec, stop, lease, tries, service_account, config)
         VALUES ('b', 7, 15, 'failed', 0, 'x', 'n', '', 'd', 0, 0, 1, '', '{}')"""
     with monkeypatch.context() as patched:
-        patched.setattr(migration_runner, "KNOWN", 7)
+        patched.setattr(migration_runner, "LATEST", 7)
         with connect(path, address=address) as connection:
             connection.rows(executions)
             connection.rows(request)
@@ -105,7 +105,7 @@ def test_many_values_are_asked_for_in_parts(connection: Connection) -> None:
     rows = [(i, "u", 0) for i in range(2000)]
     insert = "INSERT INTO project (id, uid, executions) VALUES (?, ?, ?)"
     connection.atomically(lambda: connection.insert(insert, rows))
-    found = connection.among(
+    found = connection.rows_in(
         "SELECT id FROM project WHERE uid = ? AND id IN ({})", range(-5, 1500), before=("u",)
     )
     assert sorted(row[0] for row in found) == list(range(1500))

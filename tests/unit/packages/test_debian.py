@@ -16,7 +16,7 @@ from clew.packages.owners import Packages
 from clew.prov.package_urls import parse_purl
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("dpkg-query") is None or not debian.present(Path("/")), reason="needs dpkg"
+    shutil.which("dpkg-query") is None or not debian.is_installed(Path("/")), reason="needs dpkg"
 )
 
 
@@ -78,7 +78,7 @@ def test_requested_is_what_apt_says(cache: Path) -> None:
         pytest.skip("needs apt")
     shown = subprocess.check_output(["apt-mark", "showmanual"], text=True).split()
     manual = {name.partition(":")[0] for name in shown}
-    mine = {name_of(p.purl) for p, _ in debian.read(Path("/")) if p.requested}
+    mine = {name_of(p.purl) for p, _ in debian.read_packages(Path("/")) if p.requested}
     assert mine == manual
     packages = Packages(cache)
     purl = packages.owners([b"/usr/bin/dpkg"])[b"/usr/bin/dpkg"]
@@ -117,7 +117,7 @@ def make_root(root: Path) -> Path:
 
 
 def test_diversions_merged_directories_and_odd_versions(tmp_path: Path) -> None:
-    owned = {p.purl: (p.requested, list(f)) for p, f in debian.read(make_root(tmp_path))}
+    owned = {p.purl: (p.requested, list(f)) for p, f in debian.read_packages(make_root(tmp_path))}
     assert owned == {
         "pkg:deb/ubuntu/one@1:2.0~rc1+b2?arch=all": (
             False,

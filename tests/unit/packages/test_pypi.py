@@ -184,10 +184,10 @@ def test_origins_are_told_without_their_passwords(tmp_path: Path) -> None:
     (info / "direct_url.json").write_text(
         '{"url": "https://me:pw@h/x.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}'
     )
-    [(package, _)] = pypi.read(os.fsencode(tmp_path))
+    [(package, _)] = pypi.read_packages(os.fsencode(tmp_path))
     assert parse_purl(package.purl).qualifiers == {"vcs_url": "git+https://***@h/x.git@abc"}
     (info / "direct_url.json").write_text("[1]")
-    [(package, _)] = pypi.read(os.fsencode(tmp_path))
+    [(package, _)] = pypi.read_packages(os.fsencode(tmp_path))
     assert package.purl == "pkg:pypi/x@1"
 
 

@@ -7,7 +7,7 @@ import sysconfig
 from pathlib import Path
 
 from clew.packages.owners import Packages
-from clew.packages.python_builds import python_of
+from clew.packages.python_builds import find_python
 from clew.prov.package_urls import parse_purl
 
 X_Y = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -55,5 +55,5 @@ def test_a_home_is_known_by_its_shape(tmp_path: Path) -> None:
 def test_a_virtual_environment_is_no_home() -> None:
     library = Path(sysconfig.get_paths()["purelib"]).parent
     if sys.prefix != sys.base_prefix:
-        assert python_of(os.fsencode(library / "anything.py")) is None
-    assert python_of(b"/nonexistent/lib/python3.11/os.py") is None
+        assert find_python(os.fsencode(library / "anything.py")) is None
+    assert find_python(b"/nonexistent/lib/python3.11/os.py") is None

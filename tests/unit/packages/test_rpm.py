@@ -67,7 +67,7 @@ def test_newer_dnf_says_what_was_asked_for(database: Path, tmp_path: Path) -> No
         '[packages."clew-one.noarch"]\nreason = "User"\n'
         '[packages."clew-two.noarch"]\nreason = "Dependency"\n'
     )
-    found = {p.purl.split("@")[0]: p.requested for p, _ in rpm.read(tmp_path, database)}
+    found = {p.purl.split("@")[0]: p.requested for p, _ in rpm.read_packages(tmp_path, database)}
     assert found == {"pkg:rpm/clew-one": True, "pkg:rpm/clew-two": False}
 
 
@@ -82,7 +82,7 @@ def test_older_dnf_says_what_was_asked_for(database: Path, tmp_path: Path) -> No
         "INSERT INTO trans_item VALUES (1, 1, 1), (2, 2, 1), (3, 1, 2);"
     )
     connection.close()
-    found = {p.purl.split("@")[0]: p.requested for p, _ in rpm.read(tmp_path, database)}
+    found = {p.purl.split("@")[0]: p.requested for p, _ in rpm.read_packages(tmp_path, database)}
     assert found == {"pkg:rpm/clew-one": True, "pkg:rpm/clew-two": False}
 
 
@@ -90,9 +90,9 @@ def test_damaged_reasons_are_unknown_reasons(tmp_path: Path) -> None:
     history = tmp_path / "var/lib/dnf/history.sqlite"
     history.parent.mkdir(parents=True)
     history.write_bytes(b"nonsense" * 100)
-    assert rpm.requested(tmp_path) == {}
+    assert rpm.read_requested(tmp_path) == {}
 
 
 def test_no_database_no_packages(tmp_path: Path) -> None:
-    assert rpm.database(tmp_path) is None
+    assert rpm.find_database(tmp_path) is None
     assert Packages(None, root=tmp_path).owners([b"/opt/one/a file.txt"]) == {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.packages.user_cache import keep, take
+from clew.packages.user_cache import read_cached, write_cached
 
 DATA = bytes(range(256)) * 40
 MONTHS_AGO = time.time() - 100 * 24 * 3600
@@ -27,17 +27,17 @@ def only(directory: Path) -> Path:
 
 
 def test_what_is_kept_is_found_by_its_name_and_key(directory: Path) -> None:
-    assert take(directory, "one", "key") is None
-    keep(directory, "one", "key", DATA)
-    assert take(directory, "one", "key") == DATA
-    assert take(directory, "one", "another") is None
-    assert take(directory, "two", "key") is None
+    assert read_cached(directory, "one", "key") is None
+    write_cached(directory, "one", "key", DATA)
+    assert read_cached(directory, "one", "key") == DATA
+    assert read_cached(directory, "one", "another") is None
+    assert read_cached(directory, "two", "key") is None
 
 
 def test_nobody_else_may_read_or_write_it(directory: Path) -> None:
     before = os.umask(0)
     try:
-        keep(directory, "one", "key", DATA)
+        write_cached(directory, "one", "key", DATA)
     finally:
         os.umask(before)
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
@@ -46,38 +46,38 @@ def test_nobody_else_may_read_or_write_it(directory: Path) -> None:
 
 @pytest.mark.parametrize("at", [0, 31, 32, 5000, -1])
 def test_a_byte_that_changed_makes_it_nothing(directory: Path, at: int) -> None:
-    keep(directory, "one", "key", DATA)
+    write_cached(directory, "one", "key", DATA)
     damaged = bytearray(only(directory).read_bytes())
     damaged[at] ^= 1
     only(directory).write_bytes(damaged)
-    assert take(directory, "one", "key") is None
-    keep(directory, "one", "key", DATA)
-    assert take(directory, "one", "key") == DATA
+    assert read_cached(directory, "one", "key") is None
+    write_cached(directory, "one", "key", DATA)
+    assert read_cached(directory, "one", "key") == DATA
 
 
 @pytest.mark.parametrize("size", [0, 31, 32, 5000])
 def test_one_that_was_cut_short_is_nothing(directory: Path, size: int) -> None:
-    keep(directory, "one", "key", DATA)
+    write_cached(directory, "one", "key", DATA)
     os.truncate(only(directory), size)
-    assert take(directory, "one", "key") is None
+    assert read_cached(directory, "one", "key") is None
 
 
 @pytest.mark.parametrize("mode", [0o602, 0o620, 0o666])
 def test_one_that_others_may_write_is_not_believed(directory: Path, mode: int) -> None:
-    keep(directory, "one", "key", DATA)
+    write_cached(directory, "one", "key", DATA)
     only(directory).chmod(mode)
-    assert take(directory, "one", "key") is None
+    assert read_cached(directory, "one", "key") is None
     only(directory).chmod(0o644)
-    assert take(directory, "one", "key") == DATA
+    assert read_cached(directory, "one", "key") == DATA
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
 def test_one_of_somebody_else_is_not_believed(directory: Path) -> None:
-    keep(directory, "one", "key", DATA)
+    write_cached(directory, "one", "key", DATA)
     os.chown(only(directory), 65534, -1)
-    assert take(directory, "one", "key") is None
+    assert read_cached(directory, "one", "key") is None
     os.chown(only(directory), 0, -1)
-    assert take(directory, "one", "key") == DATA
+    assert read_cached(directory, "one", "key") == DATA
 
 
 def _link(place: Path) -> None:
@@ -102,19 +102,19 @@ def _directory(place: Path) -> None:
 def test_what_is_no_plain_file_is_nothing(
     directory: Path, instead: Callable[[Path], None], then: bytes | None
 ) -> None:
-    keep(directory, "one", "key", DATA)
+    write_cached(directory, "one", "key", DATA)
     instead(only(directory))
-    assert take(directory, "one", "key") is None
-    keep(directory, "one", "key", DATA)
-    assert take(directory, "one", "key") == then
+    assert read_cached(directory, "one", "key") is None
+    write_cached(directory, "one", "key", DATA)
+    assert read_cached(directory, "one", "key") == then
     assert not list(directory.glob("*.kept.*"))
 
 
 def test_a_place_where_nothing_can_be_written_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for directory in (tmp_path / "file" / "below", Path("/proc/clew")):
-        keep(directory, "one", "key", DATA)
-        assert take(directory, "one", "key") is None
+        write_cached(directory, "one", "key", DATA)
+        assert read_cached(directory, "one", "key") is None
 
 
 def test_where_there_is_no_room_nothing_is_left(directory: Path) -> None:
@@ -122,37 +122,37 @@ def test_where_there_is_no_room_nothing_is_left(directory: Path) -> None:
     program = """if True:
         import resource, sys
         from pathlib import Path
-        from clew.packages.user_cache import keep
+        from clew.packages.user_cache import write_cached
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
-        keep(Path(sys.argv[1]), "one", "key", bytes(10000))
+        write_cached(Path(sys.argv[1]), "one", "key", bytes(10000))
     """
     subprocess.run([sys.executable, "-c", program, directory], check=True)
     assert list(directory.iterdir()) == []
 
 
 def test_the_last_few_of_a_name_stay(directory: Path) -> None:
-    keep(directory, "two", "key", DATA)
+    write_cached(directory, "two", "key", DATA)
     for number in range(6):
-        keep(directory, "one", str(number), DATA)
+        write_cached(directory, "one", str(number), DATA)
         for file in directory.iterdir():  # each is a minute older than the next
             past = file.stat().st_mtime - 60
             os.utime(file, (past, past))
-    kept = [number for number in range(6) if take(directory, "one", str(number))]
+    kept = [number for number in range(6) if read_cached(directory, "one", str(number))]
     assert kept == [3, 4, 5]
-    assert take(directory, "two", "key") == DATA
+    assert read_cached(directory, "two", "key") == DATA
 
 
 def test_what_is_old_goes_and_what_is_not_ours_stays(directory: Path) -> None:
-    keep(directory, "one", "key", DATA)
+    write_cached(directory, "one", "key", DATA)
     left = directory / f"{only(directory).name}.0123"  # of somebody who was killed
     left.write_bytes(b"half of")
     for name in ("photograph", "two-photograph"):
         (directory / name).write_text("dear")
     for file in directory.iterdir():
         os.utime(file, (MONTHS_AGO, MONTHS_AGO))
-    keep(directory, "two", "key", DATA)
-    assert take(directory, "one", "key") is None
-    assert take(directory, "two", "key") == DATA
+    write_cached(directory, "two", "key", DATA)
+    assert read_cached(directory, "one", "key") is None
+    assert read_cached(directory, "two", "key") == DATA
     assert not left.exists()
     assert len(list(directory.iterdir())) == 3
 
@@ -161,12 +161,12 @@ def test_many_at_once_never_see_half_of_one(directory: Path) -> None:
     program = """if True:
         import sys
         from pathlib import Path
-        from clew.packages.user_cache import keep, take
+        from clew.packages.user_cache import write_cached, read_cached
         data = bytes([int(sys.argv[2])]) * 300_000
         for n in range(60):
-            keep(Path(sys.argv[1]), "one", "key", data)
+            write_cached(Path(sys.argv[1]), "one", "key", data)
             # Whoever renamed last is found: never nothing, never a mixture.
-            found = take(Path(sys.argv[1]), "one", "key")
+            found = read_cached(Path(sys.argv[1]), "one", "key")
             assert found and len(found) == len(data) and len(set(found)) == 1, n
     """
     words = [sys.executable, "-c", program, str(directory)]

@@ -32,13 +32,13 @@ def store_spec(graph: Graph, text: str) -> str:
 
 
 def text_of(graph: Graph, digest: str) -> str:
-    row = graph.connection.one(_TEXT, (graph.project, digest))
+    row = graph.connection.row(_TEXT, (graph.project, digest))
     assert row is not None, "a spec is stored as long as something refers to it"
     return str(row[0])
 
 
 def texts_of(graph: Graph, digests: Iterable[str]) -> dict[str, str]:
-    rows = graph.connection.among(_TEXTS, digests, before=(graph.project,))
+    rows = graph.connection.rows_in(_TEXTS, digests, before=(graph.project,))
     return {str(digest): str(text) for digest, text in rows}
 
 

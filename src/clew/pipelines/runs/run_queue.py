@@ -171,7 +171,7 @@ def get_request(graph: Graph, run: str) -> RunRequest:
 
 
 def _get(graph: Graph, run: str, query: str = _GET) -> RunRequest:
-    row = graph.connection.one(query, (graph.project, run))
+    row = graph.connection.row(query, (graph.project, run))
     if row is None:
         raise NotFound(f"no run {run}", hint="kfp run list")
     return from_row(row)
@@ -210,22 +210,22 @@ def claim_next(
             return _get(graph, str(run))
     leases_held = [(str(run), int(lease)) for run, lease, _ in held]
     for run in leases.expired(leases_held, now=now, clock=time.monotonic()):
-        if not is_alive(run) and connection.one(_CLAIM, (holder, lease, run, now)):
+        if not is_alive(run) and connection.row(_CLAIM, (holder, lease, run, now)):
             return _get(graph, run)
-    while row := connection.one(_QUEUED, (graph.project,)):
-        if connection.one(_CLAIM, (holder, lease, row[0], now)):
+    while row := connection.row(_QUEUED, (graph.project,)):
+        if connection.row(_CLAIM, (holder, lease, row[0], now)):
             return _get(graph, str(row[0]))
     return None
 
 
 def claim_finished(graph: Graph, run: str, holder: str, *, lease: int) -> bool:
     """Claim a failed or canceled run, to resume it; false if another process was faster."""
-    return graph.connection.one(_CLAIM_FINISHED, (holder, lease, graph.project, run)) is not None
+    return graph.connection.row(_CLAIM_FINISHED, (holder, lease, graph.project, run)) is not None
 
 
 def renew_lease(graph: Graph, run: str, holder: str, *, lease: int) -> bool | None:
     """Renew the lease. Returns whether the run is to be canceled; None if the lease is lost."""
-    row = graph.connection.one(_RENEW, (lease, run, holder))
+    row = graph.connection.row(_RENEW, (lease, run, holder))
     return None if row is None else bool(row[0])
 
 
@@ -241,7 +241,7 @@ def finish_request(graph: Graph, run: str, holder: str, *, state: str, error: st
     """Store the result, or delete the run if a user did; false if another worker holds it now."""
 
     def change() -> bool:
-        row = graph.connection.one(_FINISH, (state, error, time.time_ns(), run, holder))
+        row = graph.connection.row(_FINISH, (state, error, time.time_ns(), run, holder))
         if row is not None and row[0] == _DELETED:
             _delete(graph, run)
         return row is not None
@@ -268,7 +268,7 @@ def cancel_request(graph: Graph, run: str) -> None:
 
     def change() -> None:
         now = time.time_ns()
-        if not graph.connection.one(_CANCEL_QUEUED, (now, TERMINATED, graph.project, run)):
+        if not graph.connection.row(_CANCEL_QUEUED, (now, TERMINATED, graph.project, run)):
             graph.connection.rows(_CANCEL_RUNNING, (graph.project, run))
 
     graph.connection.atomically(change)
@@ -279,12 +279,12 @@ def requeue_finished(graph: Graph, run: str, *, jobs: int | None = None) -> None
     found = get_request(graph, run)
     options = {**found.config.get("options", {}), "jobs": jobs}
     config = json.dumps({**found.config, "options": options})
-    if graph.connection.one(_RESUME, (config, graph.project, run)) is None:
+    if graph.connection.row(_RESUME, (config, graph.project, run)) is None:
         raise UsageError(f"the run is {found.state}: only a failed or canceled run can be resumed")
 
 
 def archive_request(graph: Graph, run: str, *, archived: bool) -> None:
-    if graph.connection.one(_ARCHIVE, (int(archived), graph.project, run)) is None:
+    if graph.connection.row(_ARCHIVE, (int(archived), graph.project, run)) is None:
         get_request(graph, run)
 
 
@@ -304,7 +304,7 @@ def delete_request(graph: Graph, run: str) -> None:
 
 def _delete(graph: Graph, run: str) -> bool:
     """Call within a transaction; false if the run is running."""
-    row = graph.connection.one(_DELETE, (graph.project, run))
+    row = graph.connection.row(_DELETE, (graph.project, run))
     if row is not None:
         pipeline_specs.delete_unused(graph, str(row[0]))
     return row is not None

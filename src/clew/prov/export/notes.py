@@ -83,7 +83,7 @@ def export_notes(graph: Graph, found: ExecutionRef) -> list[PortableNote]:
         activity, version, location, digest = on
         uid = place = None
         if activity is not None:
-            row = connection.one(_ACTIVITY, (activity,))
+            row = connection.row(_ACTIVITY, (activity,))
             uid = found.uid if row is None else str(row[0])
         if location is not None:
             place = str(connection.rows(_LOCATOR, (location,))[0][0])
@@ -94,7 +94,7 @@ def export_notes(graph: Graph, found: ExecutionRef) -> list[PortableNote]:
 
 
 def _version(graph: Graph, key: object) -> Version | None:
-    row = None if key is None else graph.connection.one(_VERSION, (key,))
+    row = None if key is None else graph.connection.row(_VERSION, (key,))
     if row is None:
         return None
     locator, process, execution, ordinal = row
@@ -136,7 +136,7 @@ def _resolve_subject(
     project = graph.project_uid
     if remark.activity is not None:
         key = activity_key(project, remark.activity)
-        own = key == execution or graph.connection.one(_OWN_ACTIVITY, (key, execution))
+        own = key == execution or graph.connection.row(_OWN_ACTIVITY, (key, execution))
         return (key, None, None) if own and remark.locator is None else None
     if remark.locator is None:
         return None

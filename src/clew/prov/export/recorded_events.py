@@ -92,19 +92,19 @@ class _RowConverter:
 
     def _select(self, table: str, column: str, keys: Iterable[int]) -> list[Row]:
         columns = ", ".join(tables.COLUMNS[table])
-        return self._connection.among(
+        return self._connection.rows_in(
             f"SELECT {columns} FROM {table} WHERE {column} IN ({{}})",  # noqa: S608
             keys,
         )
 
     def _name(self, met: set[int]) -> None:
         """What stands behind every id that the rows hold."""
-        versions = self._connection.among(_VERSIONS, met)
+        versions = self._connection.rows_in(_VERSIONS, met)
         wanted = {row[2] for row in versions}
         wanted.update(row[6] for row in self._rows["started"] if row[6] is not None)
         wanted.update(row[2] for row in self._rows["informed"])
         for question in _UIDS:
-            self._uids.update(self._connection.among(question, wanted - self._uids.keys()))
+            self._uids.update(self._connection.rows_in(question, wanted - self._uids.keys()))
         self._versions = {
             key: (Version(locator, self._uids[maker], ordinal), at)
             for key, locator, maker, ordinal, at in versions
@@ -113,7 +113,7 @@ class _RowConverter:
         places = {row[2] for row in self._rows["looked"]}
         places.update(row[4] for row in self._rows["gap"] if row[4] is not None)
         places.update(key for row in self._rows["alias"] for key in row[2:4])
-        self._locators: dict[int, str] = dict(self._connection.among(_LOCATIONS, places))
+        self._locators: dict[int, str] = dict(self._connection.rows_in(_LOCATIONS, places))
 
     def events(self) -> Iterator[AnyEvent]:
         yield from map(self._started, self._rows["started"])

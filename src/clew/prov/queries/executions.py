@@ -65,12 +65,12 @@ def find_execution(graph: Graph, text: str) -> ExecutionRef:
     """The execution a user calls `e2`, by its name, by its uid, or as a task: `r1/train`."""
     row = None
     if text[:1] == "e" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
-        row = graph.connection.one(_BY_NUMBER, (graph.project, int(text[1:])))
+        row = graph.connection.row(_BY_NUMBER, (graph.project, int(text[1:])))
     if row is None and len(text) == 32:  # before names: an imported name may read as a uid
         key = activity_key(graph.project_uid, text)
-        row = graph.connection.one(_BY_ID, (graph.project, key))
+        row = graph.connection.row(_BY_ID, (graph.project, key))
     if row is None and _is_text(text):
-        row = graph.connection.one(_BY_NAME, (graph.project, text))
+        row = graph.connection.row(_BY_NAME, (graph.project, text))
     if row is None and text[:1] == "r" and "/" in text:
         from clew.prov.queries.pipelines.runs import resolve_task
 

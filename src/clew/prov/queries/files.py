@@ -137,7 +137,7 @@ def _is_pseudo_file(locator: str) -> bool:
 
 def count_totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:
     """Processes, inputs, outputs and bytes, counted from the facts that are there."""
-    row = graph.connection.one(_PROCESSES, (execution,))
+    row = graph.connection.row(_PROCESSES, (execution,))
     seen = list_files(graph, execution)
     roles = [file.role for file in seen]
     sizes: dict[str, int] = {}

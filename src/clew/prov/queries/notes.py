@@ -76,10 +76,10 @@ def list_notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
         rows = graph.connection.rows(_ON_ACTIVITY, (target.keys[0],))
     else:
         location = location_key(graph.project_uid, target.locator or "")
-        about = {key for (key,) in graph.connection.among(_EXECUTIONS, target.keys)}
+        about = {key for (key,) in graph.connection.rows_in(_EXECUTIONS, target.keys)}
         rows = [
             row
-            for row in graph.connection.among(_ON_PLACES, [location])
+            for row in graph.connection.rows_in(_ON_PLACES, [location])
             if _applies(row, target.keys, target.digest, about)
         ]
     return [
@@ -96,9 +96,9 @@ def find_sources(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
         by_place.setdefault(version.location, []).append(version)
     keys = [version.key for at in by_place.values() for version in at]
     found = [version.key for at in by_place.values() for version in at if version.found]
-    answer: dict[int, str] = dict(graph.connection.among(_SEEN_LATER, found))
-    answer.update(graph.connection.among(_FETCHED, keys))
-    rows = [row for row in graph.connection.among(_ON_PLACES, by_place) if row[2] == SOURCE]
+    answer: dict[int, str] = dict(graph.connection.rows_in(_SEEN_LATER, found))
+    answer.update(graph.connection.rows_in(_FETCHED, keys))
+    rows = [row for row in graph.connection.rows_in(_ON_PLACES, by_place) if row[2] == SOURCE]
     for row in sorted(rows, key=lambda row: row[7] is None):  # what was noted here is said last
         for version in by_place[row[6]]:
             if _applies(row, (version.key,), digest_text(version.digest), {version.execution}):
@@ -111,7 +111,7 @@ def find_current_source(graph: Graph, locator: str, digest: str | None) -> str |
     location = location_key(graph.project_uid, locator)
     found = [
         row[3]
-        for row in graph.connection.among(_ON_PLACES, [location])
+        for row in graph.connection.rows_in(_ON_PLACES, [location])
         if row[2] == SOURCE and _applies(row, (), digest, set())
     ]
     if not found and digest is not None:

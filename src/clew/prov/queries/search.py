@@ -80,7 +80,7 @@ def _by_digest(graph: Graph, digits: str, limit: int) -> list[dict[str, Any]]:
 
 def _by_path(graph: Graph, part: str, limit: int) -> list[dict[str, Any]]:
     places = [row[0] for row in graph.connection.rows(_PATHS, (graph.project, part, limit))]
-    last = {row[0]: row for row in graph.connection.among(_VERSIONS, places)}
+    last = {row[0]: row for row in graph.connection.rows_in(_VERSIONS, places)}
     return [_version(row, "path") for row in last.values()]
 
 

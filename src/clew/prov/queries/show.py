@@ -92,7 +92,7 @@ def show_execution(
 
 def load_facets(graph: Graph, execution: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """An activity's facets, those it began with and those learnt on the way; and its variables."""
-    row = graph.connection.one(_FACETS, (execution,))
+    row = graph.connection.row(_FACETS, (execution,))
     variables = json.loads(row[0]) if row else {}
     facets: dict[str, Any] = json.loads(row[1]) if row else {}
     return facets | load_learnt_facets(graph, execution), variables

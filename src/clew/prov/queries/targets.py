@@ -122,7 +122,7 @@ def _find_optional(graph: Graph, text: str) -> ExecutionRef | None:
 def _raise_if_unknown(graph: Graph, text: str, machine: str, path: bytes) -> None:
     """Neither an id, nor a name, nor a file anybody knew: say what it was most likely meant as."""
     key = location_key(graph.project_uid, file_locator(machine, path))
-    if graph.connection.one(tables.VERSIONS_AT_LOCATION, (key, key)):
+    if graph.connection.row(tables.VERSIONS_AT_LOCATION, (key, key)):
         return
     try:
         find_execution(graph, text)
@@ -137,7 +137,7 @@ def _unknown_error(text: str, hint: str) -> NotFound:
 
 
 def _resolve_process(graph: Graph, found: ExecutionRef, number: int) -> Target:
-    row = graph.connection.one(_NUMBERED, (found.key, number))
+    row = graph.connection.row(_NUMBERED, (found.key, number))
     if row is None:
         raise NotFound(f"{found.id} has no process {number}", hint=f"clew show {found.id}")
     label = process_id(found.number, number, row[1])
@@ -166,7 +166,7 @@ def _candidate_locators(
     """Where `name` may be: as the caller sees it, as the execution saw it, a stream, anywhere."""
     raw = os.fsencode(name)
     paths = [locate(raw)]
-    cwd, facets = graph.connection.one(_START, (found.key,)) or ("", "{}")
+    cwd, facets = graph.connection.row(_START, (found.key,)) or ("", "{}")
     if cwd:
         paths.append(os.path.normpath(os.path.join(os.fsencode(cwd), raw)))
     if name in ("stdin", "stdout", "stderr"):
@@ -249,7 +249,7 @@ def _resolve_current_file(graph: Graph, text: str, locator: str, digest: str | N
     for row in reversed(rows):
         if digest_text(row[4]) == digest:
             return _version_target(row)
-    if not rows and not graph.connection.one(_NOTED, (key,)):
+    if not rows and not graph.connection.row(_NOTED, (key,)):
         from clew.prov.queries.lineage.content_links import find_link  # only new files need it
 
         if find_link(graph, locator, digest) is None:

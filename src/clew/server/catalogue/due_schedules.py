@@ -37,7 +37,7 @@ def queue_due_runs(graph: Graph, now: int) -> int:
 
 def next_due(graph: Graph) -> int | None:
     """The time of the next tick of all schedules."""
-    row = graph.connection.one(_NEXT_DUE, (graph.project,))
+    row = graph.connection.row(_NEXT_DUE, (graph.project,))
     return None if row is None or row[0] is None else int(row[0])
 
 
@@ -77,10 +77,10 @@ def _latest_tick(schedule: Schedule, tick: int, now: int) -> int:
 
 def _tick(graph: Graph, schedule: str, expected: int, now: int) -> int:
     def advance() -> int:
-        if graph.connection.one(_HOLD, (schedule, expected)) is None:
+        if graph.connection.row(_HOLD, (schedule, expected)) is None:
             return 0  # another server has advanced it
         current = schedules.get(graph, schedule)
-        row = graph.connection.one(_ACTIVE, (schedule,))
+        row = graph.connection.row(_ACTIVE, (schedule,))
         ticks, later = choose_ticks(current, now=now, active=int(row[0]) if row else 0)
         for tick in ticks:
             _queue_run(graph, current, tick)

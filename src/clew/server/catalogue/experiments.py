@@ -38,14 +38,14 @@ class Experiment:
 
 def create(graph: Graph, name: str, description: str = "") -> str:
     row = (uuid.uuid4().hex, graph.project, name, description, time.time_ns())
-    created = graph.connection.one(_CREATE, row)
+    created = graph.connection.row(_CREATE, row)
     if created is None:
         raise Exists(f"the experiment {name!r} already exists", hint="kfp experiment list")
     return str(created[0])
 
 
 def get(graph: Graph, experiment: str) -> Experiment:
-    row = graph.connection.one(_GET, (graph.project, experiment))
+    row = graph.connection.row(_GET, (graph.project, experiment))
     if row is None:
         raise NotFound(f"no experiment {experiment}", hint="kfp experiment list")
     return from_row(row)
@@ -61,9 +61,9 @@ def from_row(row: tuple[Any, ...]) -> Experiment:
 def get_default(graph: Graph) -> str:
     """The default experiment, created when first needed."""
     row = (uuid.uuid4().hex, graph.project, DEFAULT_NAME, "", time.time_ns())
-    found = graph.connection.one(_BY_NAME, (graph.project, DEFAULT_NAME))
-    found = found or graph.connection.one(_CREATE, row)
-    found = found or graph.connection.one(_BY_NAME, (graph.project, DEFAULT_NAME))
+    found = graph.connection.row(_BY_NAME, (graph.project, DEFAULT_NAME))
+    found = found or graph.connection.row(_CREATE, row)
+    found = found or graph.connection.row(_BY_NAME, (graph.project, DEFAULT_NAME))
     assert found is not None, "this server or another has created it"
     return str(found[0])
 
@@ -83,7 +83,7 @@ def archive(graph: Graph, experiment: str) -> None:
     """Archive it and its runs, and disable its schedules."""
 
     def change() -> bool:
-        if graph.connection.one(_ARCHIVE, (1, graph.project, experiment)) is None:
+        if graph.connection.row(_ARCHIVE, (1, graph.project, experiment)) is None:
             return False
         graph.connection.rows(_ARCHIVE_RUNS, (experiment,))
         graph.connection.rows(_DISABLE, (time.time_ns(), experiment))
@@ -95,7 +95,7 @@ def archive(graph: Graph, experiment: str) -> None:
 
 def unarchive(graph: Graph, experiment: str) -> None:
     """Unarchive it, but not its runs: some may have been archived before it was."""
-    if graph.connection.one(_ARCHIVE, (0, graph.project, experiment)) is None:
+    if graph.connection.row(_ARCHIVE, (0, graph.project, experiment)) is None:
         get(graph, experiment)
 
 
@@ -103,7 +103,7 @@ def delete(graph: Graph, experiment: str) -> None:
     """Delete it and disable its schedules; its runs stay."""
 
     def change() -> bool:
-        if graph.connection.one(_DELETE, (graph.project, experiment)) is None:
+        if graph.connection.row(_DELETE, (graph.project, experiment)) is None:
             return False
         graph.connection.rows(_DISABLE, (time.time_ns(), experiment))
         return True

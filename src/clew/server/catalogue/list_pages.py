@@ -91,7 +91,7 @@ def fetch_page(graph: Graph, table: Table, query: ListQuery, **within: str) -> P
         where.append(sql)
         values += parameters
     from_where = f"FROM {table.name} WHERE {' AND '.join(where)}"
-    total = graph.connection.one(f"SELECT COUNT(*) {from_where}", values)
+    total = graph.connection.row(f"SELECT COUNT(*) {from_where}", values)
     sort = _sortable(query.sort)
     if query.after is not None:
         from_where += f" AND ({sort}, id) {'<' if query.descending else '>'} (?, ?)"

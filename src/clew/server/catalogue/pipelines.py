@@ -40,7 +40,7 @@ def create(graph: Graph, metadata: Metadata, *, spec: str | None = None) -> str:
     """Create a pipeline; with `spec` (its text) also its first version, of the same name."""
 
     def insert() -> str | None:
-        created = graph.connection.one(_CREATE, (*metadata.row(), graph.project))
+        created = graph.connection.row(_CREATE, (*metadata.row(), graph.project))
         if created is None:
             return None
         if spec is not None:
@@ -60,7 +60,7 @@ def add_version(graph: Graph, pipeline: str, metadata: Metadata, *, spec: str) -
     """Add a version to a pipeline."""
 
     def insert() -> str | None:
-        if graph.connection.one(_LOCK, (graph.project, pipeline)) is None:
+        if graph.connection.row(_LOCK, (graph.project, pipeline)) is None:
             raise _unknown(pipeline)
         return versions.insert(graph, pipeline, metadata, spec)
 
@@ -73,14 +73,14 @@ def add_version(graph: Graph, pipeline: str, metadata: Metadata, *, spec: str) -
 
 
 def get(graph: Graph, pipeline: str) -> Pipeline:
-    row = graph.connection.one(_GET, (graph.project, pipeline))
+    row = graph.connection.row(_GET, (graph.project, pipeline))
     if row is None:
         raise _unknown(pipeline)
     return from_row(row)
 
 
 def get_by_name(graph: Graph, name: str) -> Pipeline:
-    row = graph.connection.one(_BY_NAME, (graph.project, name))
+    row = graph.connection.row(_BY_NAME, (graph.project, name))
     if row is None:
         raise _unknown(name)
     return from_row(row)
@@ -96,7 +96,7 @@ def from_row(row: tuple[Any, ...]) -> Pipeline:
 def update(graph: Graph, pipeline: Pipeline) -> None:
     """Change the display name, description and tags; the name cannot change."""
     changes = (pipeline.display_name, pipeline.description, versions.encode_tags(pipeline.tags))
-    if graph.connection.one(_UPDATE, (*changes, graph.project, pipeline.id)) is None:
+    if graph.connection.row(_UPDATE, (*changes, graph.project, pipeline.id)) is None:
         raise _unknown(pipeline.id)
 
 
@@ -104,7 +104,7 @@ def delete(graph: Graph, pipeline: str, *, cascade: bool) -> None:
     """Delete a pipeline; with `cascade` also its versions, else it must have none. Runs stay."""
 
     def change() -> None:
-        if graph.connection.one(_LOCK, (graph.project, pipeline)) is None:
+        if graph.connection.row(_LOCK, (graph.project, pipeline)) is None:
             raise _unknown(pipeline)
         if not cascade and versions.has_versions(graph, pipeline):
             raise UsageError(

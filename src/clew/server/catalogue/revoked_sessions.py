@@ -14,7 +14,7 @@ _DELETE_EXPIRED = "DELETE FROM revoked WHERE project = ? AND expires <= ?"
 def revoke(graph: Graph, id: str, expires: int, *, now: int) -> bool:  # noqa: A002
     """Revoke an id; false if this or another server has revoked it before."""
     graph.connection.rows(_DELETE_EXPIRED, (graph.project, now))
-    return graph.connection.one(_ADD, (graph.project, id, expires)) is not None
+    return graph.connection.row(_ADD, (graph.project, id, expires)) is not None
 
 
 def list_revoked(graph: Graph, *, now: int) -> frozenset[str]:

@@ -119,7 +119,7 @@ def create(graph: Graph, schedule: NewSchedule) -> str:
 
 
 def get(graph: Graph, schedule: str) -> Schedule:
-    row = graph.connection.one(_GET, (graph.project, schedule))
+    row = graph.connection.row(_GET, (graph.project, schedule))
     if row is None:
         raise NotFound(f"no recurring run {schedule}", hint="kfp recurring-run list")
     return from_row(row)
@@ -145,7 +145,7 @@ def delete(graph: Graph, schedule: str) -> None:
     """Delete a schedule; its runs stay."""
 
     def change() -> bool:
-        row = graph.connection.one(_DELETE, (graph.project, schedule))
+        row = graph.connection.row(_DELETE, (graph.project, schedule))
         if row is not None and row[0] is not None:
             pipeline_specs.delete_unused(graph, str(row[0]))
         return row is not None
@@ -156,5 +156,5 @@ def delete(graph: Graph, schedule: str) -> None:
 
 def _set_enabled(graph: Graph, schedule: str, enabled: int) -> None:
     now = time.time_ns()
-    if graph.connection.one(_ENABLE, (enabled, now, graph.project, schedule)) is None:
+    if graph.connection.row(_ENABLE, (enabled, now, graph.project, schedule)) is None:
         get(graph, schedule)

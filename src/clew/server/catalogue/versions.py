@@ -69,7 +69,7 @@ def encode_tags(tags: dict[str, str]) -> str:
 def insert(graph: Graph, pipeline: str, metadata: Metadata, spec: str) -> str | None:
     """Add a version with the text `spec`; None if the name is taken. Call within a transaction."""
     digest = pipeline_specs.store_spec(graph, spec)
-    created = graph.connection.one(_CREATE, (*metadata.row(), pipeline, digest, graph.project))
+    created = graph.connection.row(_CREATE, (*metadata.row(), pipeline, digest, graph.project))
     if created is None:
         pipeline_specs.delete_unused(graph, digest)
         return None
@@ -77,7 +77,7 @@ def insert(graph: Graph, pipeline: str, metadata: Metadata, spec: str) -> str | 
 
 
 def get(graph: Graph, pipeline: str, version: str) -> Version:
-    row = graph.connection.one(_GET, (graph.project, pipeline, version))
+    row = graph.connection.row(_GET, (graph.project, pipeline, version))
     if row is None:
         raise _unknown(version)
     return from_row(row)
@@ -88,9 +88,9 @@ def resolve(graph: Graph, pipeline: str, version: str) -> Version:
     if version and pipeline:
         return get(graph, pipeline, version)
     if version:
-        row = graph.connection.one(_GET_BY_ID, (graph.project, version))
+        row = graph.connection.row(_GET_BY_ID, (graph.project, version))
     else:
-        row = graph.connection.one(_NEWEST, (graph.project, pipeline))
+        row = graph.connection.row(_NEWEST, (graph.project, pipeline))
     if row is None:
         raise (
             _unknown(version)
@@ -113,7 +113,7 @@ def update(graph: Graph, version: Version) -> None:
     """Change the display name, description and tags."""
     changes = (version.display_name, version.description, encode_tags(version.tags))
     where = (graph.project, version.pipeline, version.id)
-    if graph.connection.one(_UPDATE, (*changes, *where)) is None:
+    if graph.connection.row(_UPDATE, (*changes, *where)) is None:
         raise _unknown(version.id)
 
 
@@ -121,7 +121,7 @@ def delete(graph: Graph, pipeline: str, version: str) -> None:
     """Delete a version; its runs stay."""
 
     def change() -> None:
-        row = graph.connection.one(_DELETE, (graph.project, pipeline, version))
+        row = graph.connection.row(_DELETE, (graph.project, pipeline, version))
         if row is None:
             raise _unknown(version)
         pipeline_specs.delete_unused(graph, str(row[0]))
@@ -130,7 +130,7 @@ def delete(graph: Graph, pipeline: str, version: str) -> None:
 
 
 def has_versions(graph: Graph, pipeline: str) -> bool:
-    return graph.connection.one(_EXISTS, (graph.project, pipeline)) is not None
+    return graph.connection.row(_EXISTS, (graph.project, pipeline)) is not None
 
 
 def delete_all(graph: Graph, pipeline: str) -> None:

@@ -52,4 +52,4 @@ def test_nothing_loses_its_spec_to_whoever_deletes_another(
         } == {"{}"}
         for run in kept:
             run_queue.delete_request(graph, run)
-        assert connection.one("SELECT COUNT(*) FROM spec") == (0,)
+        assert connection.row("SELECT COUNT(*) FROM spec") == (0,)

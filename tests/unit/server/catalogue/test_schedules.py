@@ -96,7 +96,7 @@ def test_a_spec_goes_with_the_last_that_is_of_it(graph: Graph) -> None:
     schedules.delete(graph, first)
     assert pipeline_specs.text_of(graph, digest) == "root: {}"
     schedules.delete(graph, second)
-    assert graph.connection.one("SELECT 1 FROM spec") is None
+    assert graph.connection.row("SELECT 1 FROM spec") is None
 
 
 def test_what_is_not_there_is_not_found(graph: Graph) -> None:

@@ -259,9 +259,9 @@ class ContentLinks:
 
     def _load(self, latest: dict[bytes, int]) -> dict[bytes, list[Candidate]]:
         """The recorded versions of each content; of common ones those that rank first."""
-        counts = {bytes(d): n for d, n in self._connection.among(_COUNTS, latest)}
+        counts = {bytes(d): n for d, n in self._connection.rows_in(_COUNTS, latest)}
         few = [digest for digest, count in counts.items() if count <= _FEW]
-        rows = self._connection.among(_ALL, few, before=(self._project,))
+        rows = self._connection.rows_in(_ALL, few, before=(self._project,))
         for digest in counts.keys() - set(few):
             for sql in (_MADE_BEFORE, _FOUND_FIRST):
                 rows += self._connection.rows(sql, (digest, latest[digest], self._project))

@@ -39,7 +39,7 @@ def _target_nodes(graph: Graph, target: Target, above: dict[str, Any]) -> set[st
     """The nodes that the target is."""
     if target.kind == "execution":
         marks = "SELECT number FROM execution WHERE id IN ({})"
-        numbers = {f"e{number}" for (number,) in graph.connection.among(marks, target.keys)}
+        numbers = {f"e{number}" for (number,) in graph.connection.rows_in(marks, target.keys)}
         return {
             node["id"]
             for node in above["nodes"]

@@ -168,56 +168,56 @@ class LineageQueries:
         self._connection = connection
 
     def versions(self, keys: Iterable[int]) -> dict[int, Version]:
-        return {row[0]: Version(*row) for row in self._connection.among(_VERSIONS, keys)}
+        return {row[0]: Version(*row) for row in self._connection.rows_in(_VERSIONS, keys)}
 
     def origins(self, keys: Iterable[int]) -> dict[int, int]:
         """For each version: the one that was made, else first found, with these bytes there."""
         wanted = list(keys)
         answer = {key: key for key in wanted}
-        for key, made, first in self._connection.among(_ORIGINS, wanted):
+        for key, made, first in self._connection.rows_in(_ORIGINS, wanted):
             answer[key] = made if made is not None else first if first is not None else key
         return answer
 
     def changed_outside(self, keys: Iterable[int]) -> set[int]:
         """Of versions that are their own origin: those where something else was before."""
-        return {row[0] for row in self._connection.among(_CHANGED, keys)}
+        return {row[0] for row in self._connection.rows_in(_CHANGED, keys)}
 
     def makers(self, versions: Iterable[int]) -> list[Edge]:
         """Who made them; `at` is when the writing had ended."""
         return [
             Edge(activity, version, end, how)
-            for version, activity, how, end in self._connection.among(_MAKERS, versions)
+            for version, activity, how, end in self._connection.rows_in(_MAKERS, versions)
         ]
 
     def products(self, activities: Iterable[int]) -> list[Edge]:
         """What they made; `at` as in `makers`."""
         return [
             Edge(activity, version, end, how)
-            for version, activity, how, end in self._connection.among(_PRODUCTS, activities)
+            for version, activity, how, end in self._connection.rows_in(_PRODUCTS, activities)
         ]
 
     def uses(self, activities: Iterable[int], *, owned: bool) -> list[Edge]:
         """What they read, without packages' files unless `owned`; moving is no reading."""
         wanted = list(activities)
-        used = self._connection.among(_ALL_USES if owned else _USES, wanted)
-        return [Edge(*row) for row in used + self._connection.among(_RENAMED, wanted)]
+        used = self._connection.rows_in(_ALL_USES if owned else _USES, wanted)
+        return [Edge(*row) for row in used + self._connection.rows_in(_RENAMED, wanted)]
 
     def moved(self, activities: Iterable[int]) -> list[Edge]:
         """What they renamed, linked, exchanged or touched."""
-        return [Edge(*row) for row in self._connection.among(_MOVED, activities)]
+        return [Edge(*row) for row in self._connection.rows_in(_MOVED, activities)]
 
     def owned(self, activities: Iterable[int]) -> dict[int, int]:
         """How many packages' files each of them used."""
-        return {row[0]: int(row[1]) for row in self._connection.among(_OWNED, activities)}
+        return {row[0]: int(row[1]) for row in self._connection.rows_in(_OWNED, activities)}
 
     def users(self, versions: Iterable[int]) -> list[Edge]:
         wanted = list(versions)
-        used = self._connection.among(_USERS, wanted)
-        return [Edge(*row) for row in used + self._connection.among(_RENAMERS, wanted)]
+        used = self._connection.rows_in(_USERS, wanted)
+        return [Edge(*row) for row in used + self._connection.rows_in(_RENAMERS, wanted)]
 
     def found_again(self, versions: Iterable[int]) -> dict[int, list[int]]:
         """For each origin: the later versions that are the same thing, found."""
-        pairs = self._connection.among(_FOUND_AGAIN, versions)
+        pairs = self._connection.rows_in(_FOUND_AGAIN, versions)
         origins = self.origins({later for _, later in pairs})
         answer: dict[int, list[int]] = {}
         for origin, later in pairs:
@@ -228,17 +228,18 @@ class LineageQueries:
     def senders(self, activities: Iterable[int]) -> list[tuple[int, int, int, str]]:
         """(receiver, sender, at, via) for each of these receivers."""
         wanted = list(activities)
-        rows = self._connection.among(_SENDERS, wanted) + self._connection.among(_PARENTS, wanted)
+        rows = self._connection.rows_in(_SENDERS, wanted)
+        rows += self._connection.rows_in(_PARENTS, wanted)
         return [_flow(row) for row in rows]
 
     def receivers(self, activities: Iterable[int]) -> list[tuple[int, int, int, str]]:
         """(receiver, sender, at, via) for each of these senders."""
         wanted = list(activities)
-        rows = self._connection.among(_RECEIVERS, wanted)
-        return [_flow(row) for row in rows + self._connection.among(_CHILDREN, wanted)]
+        rows = self._connection.rows_in(_RECEIVERS, wanted)
+        return [_flow(row) for row in rows + self._connection.rows_in(_CHILDREN, wanted)]
 
     def activities(self, keys: Iterable[int]) -> dict[int, tuple[Any, ...]]:
-        return {row[0]: row for row in self._connection.among(_ACTIVITIES, keys)}
+        return {row[0]: row for row in self._connection.rows_in(_ACTIVITIES, keys)}
 
 
 def _flow(row: tuple[Any, ...]) -> tuple[int, int, int, str]:

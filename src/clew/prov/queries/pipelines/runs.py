@@ -46,9 +46,9 @@ def find_run(graph: Graph, text: str) -> RunRef:
     """Find a run by its id (`r2`) or uid."""
     row = None
     if text[:1] == "r" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
-        row = graph.connection.one(_BY_NUMBER, (graph.project, int(text[1:])))
+        row = graph.connection.row(_BY_NUMBER, (graph.project, int(text[1:])))
     elif len(text) == 32:
-        row = graph.connection.one(_BY_ID, (graph.project, activity_key(graph.project_uid, text)))
+        row = graph.connection.row(_BY_ID, (graph.project, activity_key(graph.project_uid, text)))
     if row is None:
         raise NotFound(f"no pipeline run {text}", hint="clew pipeline list")
     return RunRef(int(row[0]), str(row[1]), int(row[2]))
@@ -68,7 +68,7 @@ def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> dict[st
     tasks = [row[0] for row in graph.connection.rows(_TASKS, (run.key,))]
     for start in range(0, len(tasks), _BATCH):
         states = dict.fromkeys(tasks[start : start + _BATCH], unended)
-        for activity, facets in graph.connection.among(_ENDS, states):
+        for activity, facets in graph.connection.rows_in(_ENDS, states):
             states[activity] = json.loads(facets)["state"]  # the last end counts
         for state in states.values():
             counts[state] = counts.get(state, 0) + 1
@@ -108,7 +108,7 @@ def resolve_task(graph: Graph, text: str) -> str | None:
     """The id of the execution of a task (`r1/train`), or of the version of an artifact
     (`r1/train:model`); None if `text` is neither."""
     parsed = _TASK_ID.fullmatch(text)
-    if parsed is None or not graph.connection.one(_BY_NUMBER, (graph.project, int(parsed[1][1:]))):
+    if parsed is None or not graph.connection.row(_BY_NUMBER, (graph.project, int(parsed[1][1:]))):
         return None
     hint = f"clew pipeline show {parsed[1]}"
     task = get_task(graph, text, alive=lambda _: False)
@@ -175,7 +175,7 @@ def _build_task(
     executions = [
         execution_id(int(row[0]))
         for uid in end.get("executions", ())
-        if (row := graph.connection.one(_NUMBER, (activity_key(graph.project_uid, uid),)))
+        if (row := graph.connection.row(_NUMBER, (activity_key(graph.project_uid, uid),)))
     ]
     killed = ended is None and unended == "failed"
     return {

@@ -99,14 +99,14 @@ def list_finished_tasks(graph: Graph, run: int) -> dict[str, FinishedTask]:
 
 def load_run_facets(graph: Graph, run: int) -> dict[str, Any]:
     """The facets that a run started with: the values of its placeholders, and its options."""
-    row = graph.connection.one("SELECT facets FROM started WHERE id = ?", (run,))
+    row = graph.connection.row("SELECT facets FROM started WHERE id = ?", (run,))
     return dict(json.loads(row[0])) if row else {}
 
 
 def find_first_process(graph: Graph, execution: str) -> str | None:
     """The uid of the first process of an execution."""
     key = activity_key(graph.project_uid, execution)
-    row = graph.connection.one(_FIRST_PROCESS, (key,))
+    row = graph.connection.row(_FIRST_PROCESS, (key,))
     return str(row[0]) if row else None
 
 
