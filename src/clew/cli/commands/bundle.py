@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from clew.cli.completion.candidates import complete_executions
 from clew.cli.main import COMMANDS
-from clew.cli.options import complete_executions, json_option
+from clew.cli.options import json_option
 from clew.cli.output import (
     format_count,
     format_size,

@@ -129,9 +129,9 @@ def _recorded_paths(execution: dict[str, object], *, absolute: bool) -> Iterator
 
 def _next_steps(paths: Iterable[str], typed: str) -> list[str]:
     """As a shell completes files: names up to the next directory."""
-    found = {}
+    found = set()
     for path in paths:
         if path.startswith(typed):
             rest, slash, _ = path[len(typed) :].partition("/")
-            found[typed + rest + slash] = None
+            found.add(typed + rest + slash)
     return sorted(found)
