@@ -16,7 +16,7 @@ from tests.cluster.location import require_local_cluster
 from tests.cluster.operator import JUPYTER, notebook, ready_condition
 from tests.driver import Project
 from tests.local.server import Server, run_server
-from tests.local.test_server_sockets import as_its_page, execute, opened
+from tests.local.test_server_websockets import as_its_page, execute, opened
 from tests.wait import wait_until
 
 HOME = "/home/jovyan"

@@ -55,18 +55,20 @@ def link_elsewhere(link: Path) -> None:
         ("Containerfile", lambda path: path.write_text(f"{CONTAINERFILE}USER 1000\n")),
     ],
 )
-def test_what_is_copied_counts(context: Path, name: str, change: Callable[[Path], None]) -> None:
+def test_copied_files_change_the_key(
+    context: Path, name: str, change: Callable[[Path], None]
+) -> None:
     before = key_of(context)
     assert key_of(context) == before
     change(context / name)
     assert key_of(context) != before
 
 
-def test_what_the_build_is_told_counts(context: Path) -> None:
+def test_build_arguments_change_the_key(context: Path) -> None:
     assert context_digest(context / "Containerfile", context, "BASE=other") != key_of(context)
 
 
-def test_what_no_image_has_does_not_count(context: Path) -> None:
+def test_files_outside_the_image_do_not_change_the_key(context: Path) -> None:
     before = key_of(context)
     (context / "other.txt").write_text("else")
     for name in ("src/__pycache__/a.pyc", "src/deep/__pycache__/b.pyc", "src/x.egg-info/PKG-INFO"):
@@ -76,13 +78,13 @@ def test_what_no_image_has_does_not_count(context: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["ADD src src", 'COPY ["src", "src"]', "COPY absent ."])
-def test_what_is_not_understood_is_refused(context: Path, line: str) -> None:
+def test_unsupported_instructions_are_refused(context: Path, line: str) -> None:
     (context / "Containerfile").write_text(f"FROM base\n{line}\n")
     with pytest.raises(ClusterError):
         key_of(context)
 
 
-def test_every_image_has_its_own() -> None:
+def test_every_image_has_its_own_key() -> None:
     assert (
         len({context_digest(file, SOURCE) for file in project_images().values()})
         == len(project_images())

@@ -42,7 +42,7 @@ def line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def test_a_second_maker_waits_and_makes_nothing(tmp_path: Path) -> None:
+def test_a_second_builder_waits_and_builds_nothing(tmp_path: Path) -> None:
     place = tmp_path / "programs"
     first = maker(place, "first")
     assert line(first) == "half"
@@ -55,7 +55,7 @@ def test_a_second_maker_waits_and_makes_nothing(tmp_path: Path) -> None:
     assert (place / "whole").read_text() == "first"
 
 
-def test_what_a_killed_maker_left_is_made_anew(tmp_path: Path) -> None:
+def test_an_interrupted_build_is_repeated(tmp_path: Path) -> None:
     place = tmp_path / "programs"
     killed = maker(place, "killed")
     assert line(killed) == "half"
@@ -66,7 +66,7 @@ def test_what_a_killed_maker_left_is_made_anew(tmp_path: Path) -> None:
     assert {file.read_text() for file in place.iterdir()} == {"next"}
 
 
-def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
+def test_an_existing_build_is_not_repeated(tmp_path: Path) -> None:
     place = tmp_path / "programs"
     assert maker(place, "first").communicate("go\n")[0] == "half\nthere\n"
     assert maker(place, "second").communicate("go\n")[0] == "there\n"

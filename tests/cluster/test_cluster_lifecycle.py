@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -95,8 +96,14 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def works(folder: Path) -> None:
     kube = Kube(str(folder / "kubeconfig"))
-    assert kube.run(pod("says", "echo", "here")) == "here\n"
+    assert kube.run(pod(f"says-{uuid.uuid4().hex[:8]}", "echo", "here")) == "here\n"
     assert is_local(kube.kubeconfig)
+
+
+def remove(folder: Path) -> None:
+    """Delete it, although the programs of the cluster write to it."""
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_another_with_a_node_elsewhere(folder: Path) -> None:
@@ -108,18 +115,37 @@ def is_another_with_a_node_elsewhere(folder: Path) -> None:
     assert not is_local(kube.kubeconfig)
 
 
-def test_down_leaves_nothing(folder: Path) -> None:
+def test_a_cluster_recovers_from_anything_and_down_leaves_nothing(folder: Path) -> None:
     before = traces(Cluster(folder))
     assert not before["folder"]
     done(folder, "up", "--bare")
+    for part in ("kube-apiserver", "kubelet-node2", "containerd-node1"):
+        done(folder, "stop", part, "--signal", "KILL")
+        assert f"{part} does not run" in done(folder, "programs")
+        done(folder, "start", part)
+    done(folder, "up", "--bare")  # waits for what was started, and changes nothing else
     works(folder)
-    is_another_with_a_node_elsewhere(folder)
     during = traces(Cluster(folder))
     assert during["holder"] and during["links"] and during["cgroups"] and during["tables"]
-    done(folder, "down")
-    assert traces(Cluster(folder)) == before
-    done(folder, "down")  # of nothing
-    assert traces(Cluster(folder)) == before
+    # As if the machine had gone down.
+    pid = holder_pid(Cluster(folder))
+    assert pid is not None
+    ended = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    select.select([ended], [], [])  # readable when all of its processes have ended
+    os.close(ended)
+    done(folder, "up", "--bare")
+    works(folder)
+    # Without its directory it is still found, and replaced.
+    second = holder_pid(Cluster(folder))
+    remove(folder)
+    done(folder, "up", "--bare")
+    works(folder)
+    assert second is not None and second != holder_pid(Cluster(folder))
+    is_another_with_a_node_elsewhere(folder)
+    for _ in range(2):  # the second time, there is nothing
+        done(folder, "down")
+        assert traces(Cluster(folder)) == before
 
 
 @pytest.mark.parametrize("moment", ["certificates", "namespaces", "control plane", "nodes, names"])
@@ -133,49 +159,7 @@ def test_after_an_up_that_was_killed(folder: Path, moment: str) -> None:
             break
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
+    if moment == "control plane":
+        remove(folder)  # the cluster is found without it
     done(folder, "down")
     assert traces(Cluster(folder)) == before
-
-
-def test_up_where_a_killed_cluster_lies(folder: Path) -> None:
-    before = traces(Cluster(folder))
-    done(folder, "up", "--bare")
-    pid = holder_pid(Cluster(folder))
-    assert pid is not None
-    ended = os.pidfd_open(pid)
-    os.kill(pid, signal.SIGKILL)  # as if the machine had gone down
-    select.select([ended], [], [])  # readable when all of its processes have ended
-    os.close(ended)
-    done(folder, "up", "--bare")
-    works(folder)
-    done(folder, "down")
-    assert traces(Cluster(folder)) == before
-
-
-def remove(folder: Path) -> None:
-    """Whoever runs there writes on until nothing is left to write to."""
-    while folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def test_without_its_folder_a_cluster_is_found(folder: Path) -> None:
-    before = traces(Cluster(folder))
-    done(folder, "up", "--bare")
-    first = holder_pid(Cluster(folder))
-    remove(folder)
-    done(folder, "up", "--bare")
-    works(folder)
-    assert first is not None and first != holder_pid(Cluster(folder))
-    remove(folder)
-    done(folder, "down")
-    assert traces(Cluster(folder)) == before
-
-
-def test_parts_can_be_stopped_and_started(folder: Path) -> None:
-    done(folder, "up", "--bare")
-    for part in ("kube-apiserver", "kubelet-node2", "containerd-node1"):
-        done(folder, "stop", part, "--signal", "KILL")
-        assert f"{part} does not run" in done(folder, "programs")
-        done(folder, "start", part)
-    done(folder, "up", "--bare")  # waits for what was started, and changes nothing else
-    works(folder)

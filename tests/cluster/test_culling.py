@@ -49,7 +49,7 @@ def notes(kube: Kube, name: str) -> dict[str, str]:
     return found
 
 
-def test_what_is_idle_is_stopped_and_can_be_started_again(kube: Kube, culler: Operator) -> None:
+def test_an_idle_notebook_is_stopped_and_can_be_started_again(kube: Kube, culler: Operator) -> None:
     kube.apply(
         *(jupyter_notebook(name, annotations={LIMIT: "never"}) for name in ("idle", "kept")),
         notebook("other"),
@@ -78,7 +78,7 @@ def test_what_is_idle_is_stopped_and_can_be_started_again(kube: Kube, culler: Op
         )
 
 
-def test_what_is_used_goes_on(
+def test_a_used_notebook_keeps_running(
     kube: Kube,
     culler: Operator,
     server: Server,  # noqa: F811
@@ -98,7 +98,7 @@ def test_what_is_used_goes_on(
     wait_for_reason(kube, "notebook/busy", "Stopped")
 
 
-def test_what_istio_counts_is_use(kube: Kube, tmp_path: Path) -> None:
+def test_traffic_counted_by_istio_is_use(kube: Kube, tmp_path: Path) -> None:
     """By what a Prometheus knows of servers that cannot be asked."""
     with (
         serve_metrics() as istio,
@@ -120,7 +120,7 @@ def test_what_istio_counts_is_use(kube: Kube, tmp_path: Path) -> None:
         wait_for_reason(kube, "notebook/used", "Stopped")
 
 
-def test_what_passes_through_the_server_is_use(
+def test_traffic_through_the_server_is_use(
     kube: Kube,
     server: Server,  # noqa: F811
     tmp_path: Path,

@@ -27,7 +27,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def test_what_is_old_and_not_found_again_goes(made: list[Path]) -> None:
+def test_old_unused_archives_are_removed(made: list[Path]) -> None:
     mine, found_by_another, old = made
     assert image_archives.touch_existing(found_by_another)
     image_archives.delete_old([mine])
@@ -35,7 +35,7 @@ def test_what_is_old_and_not_found_again_goes(made: list[Path]) -> None:
     assert not image_archives.touch_existing(old)
 
 
-def test_nobody_throws_away_while_another_looks(made: list[Path]) -> None:
+def test_archives_are_not_removed_while_another_process_uses_them(made: list[Path]) -> None:
     forgets = "from tools.cluster import image_archives; image_archives.delete_old([])"
     with locked(image_archives.archive_directory() / "archives.lock"):
         both = [

@@ -27,7 +27,7 @@ def test_every_image_is_on_every_node(cluster: Kube) -> None:
         assert set(project_images()) <= names
 
 
-def test_clew_runs_on_every_node_as_nobody_special(kube: Kube, nodes: list[str]) -> None:
+def test_clew_runs_on_every_node_as_an_unprivileged_user(kube: Kube, nodes: list[str]) -> None:
     for number, node in enumerate(nodes):
         says = pod(f"version-{number}", on=node, image=CLEW, args=["--version"])
         assert clew.__version__ in kube.run(says)
@@ -40,7 +40,7 @@ def test_clew_records_in_a_pod(kube: Kube) -> None:
     assert "sort" in kube.run(pod("records", "sh", "-c", RECORD, image=CLEW))
 
 
-def test_jupyter_is_no_larger_than_it_may_be(cluster: Kube) -> None:
+def test_the_jupyter_image_is_below_its_size_limit(cluster: Kube) -> None:
     require_local_cluster(cluster)
     [size] = {
         image["sizeBytes"]

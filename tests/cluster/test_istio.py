@@ -48,7 +48,7 @@ def istio(cluster: Kube) -> Iterator[None]:
     cluster("delete", "crd", NAME)
 
 
-def test_every_kind_has_its_way(kube: Kube, istio: None, tmp_path: Path) -> None:
+def test_every_kind_gets_a_virtual_service(kube: Kube, istio: None, tmp_path: Path) -> None:
     with run_operator(kube, tmp_path, "--istio", "--istio-gateway=a/b"):
         stopped = {"kubeflow-resource-stopped": ""}
         headers = {"notebooks.kubeflow.org/http-headers-request-set": '{"X-A": "b"}'}

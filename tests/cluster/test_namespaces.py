@@ -108,7 +108,7 @@ asks(cluster.control, *lan)
 """
 
 
-def test_nobody_comes_in_by_this_machine(tmp_path: Path) -> None:
+def test_the_machine_does_not_forward_into_the_cluster(tmp_path: Path) -> None:
     """Whoever is refused was heard; who waits in vain was not. Without the rules, all are heard."""
     here, from_within, from_the_lan, without_rules = alone(ASKS, tmp_path / "cluster")
     assert (here, from_within) == ("ConnectionRefusedError", "ConnectionRefusedError")
@@ -159,7 +159,7 @@ wait_until(lambda: " Z " not in run_inside(cluster, *all_of_them), "it is buried
 """
 
 
-def test_a_program_without_words_lives(tmp_path: Path) -> None:
+def test_a_program_without_arguments_is_found_running(tmp_path: Path) -> None:
     """As each is for a moment while it becomes another; this one threw them away."""
     assert alone(MUTE, tmp_path / "cluster") == ["False True", "False"]
 
@@ -183,5 +183,5 @@ print(group.exists())
 """
 
 
-def test_what_stays_is_said(tmp_path: Path) -> None:
+def test_remaining_processes_are_reported(tmp_path: Path) -> None:
     assert alone(STAYS, tmp_path / "cluster") == ["True", "False"]

@@ -27,7 +27,7 @@ from tests.cluster.operator import claim, run_operator, volume, wait_for_reason
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import node_of, viewer
 from tests.local.server import Server
-from tests.local.test_server_sockets import opened
+from tests.local.test_server_websockets import opened
 from tests.wait import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -69,7 +69,7 @@ def home(kube: Kube) -> Iterator[Path]:
         yield folder
 
 
-def test_a_notebook_from_its_first_day_to_its_last(
+def test_the_whole_life_of_a_notebook(
     kube: Kube,
     server: Server,  # noqa: F811
     home: Path,

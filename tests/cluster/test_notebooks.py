@@ -29,7 +29,7 @@ def pod_uid(kube: Kube, name: str) -> str:
     return kube("get", "pod", f"{name}-0", "-o", "jsonpath={.metadata.uid}", ok=False)
 
 
-def test_it_runs_and_is_left_alone(kube: Kube) -> None:
+def test_a_notebook_runs_and_is_not_modified(kube: Kube) -> None:
     kube.apply(notebook(labels={"team": "a"}))
     kube.wait_for("notebook/first", "condition=Ready")
     prefix = kube("exec", "first-0", "--", "sh", "-c", "echo $NB_PREFIX").strip()
@@ -131,7 +131,7 @@ def test_a_container_without_an_image_is_refused(kube: Kube) -> None:
         kube.apply(without)
 
 
-def test_two_of_one_name_do_not_fight(kube: Kube) -> None:
+def test_a_name_conflict_between_kinds(kube: Kube) -> None:
     kube.apply(notebook(annotations={STOPPED: ""}))
     wait_for_reason(kube, "notebook/first", "Stopped")
     owner = kube.get("service", "first")["metadata"]["ownerReferences"]
@@ -151,7 +151,7 @@ def test_two_of_one_name_do_not_fight(kube: Kube) -> None:
     assert service["metadata"]["ownerReferences"][0]["kind"] == "Tensorboard"
 
 
-def test_what_somebody_does_to_a_child_is_undone(kube: Kube) -> None:
+def test_changes_of_children_are_reverted(kube: Kube) -> None:
     kube.apply(notebook(annotations={STOPPED: ""}))
     wait_for_reason(kube, "notebook/first", "Stopped")
     kube("scale", "statefulset/first", "--replicas=1")
@@ -167,7 +167,7 @@ def test_what_somebody_does_to_a_child_is_undone(kube: Kube) -> None:
     wait_for_reason(kube, "notebook/first", "Stopped")
 
 
-def test_what_kubernetes_does_not_take_is_said(
+def test_errors_of_kubernetes_are_reported(
     kube: Kube,
     operator: Operator,  # noqa: F811
 ) -> None:

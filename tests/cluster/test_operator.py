@@ -31,7 +31,7 @@ def versions(kube: Kube) -> dict[str, str]:
     }
 
 
-def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_path: Path) -> None:
+def test_many_notebooks_settle_and_then_nothing_is_written(kube: Kube, tmp_path: Path) -> None:
     with run_operator(kube, tmp_path) as operator:
         kube.apply(*(notebook(f"n{i}", annotations=STOPPED) for i in range(MANY)))
 
@@ -85,7 +85,7 @@ def _same_twice(kube: Kube) -> dict[str, str] | None:
     return first if versions(kube) == first else None
 
 
-def test_killed_half_way_it_goes_on(kube: Kube, tmp_path: Path) -> None:
+def test_a_killed_operator_continues_after_a_restart(kube: Kube, tmp_path: Path) -> None:
     with run_operator(kube, tmp_path) as operator:
         kube.apply(*(notebook(f"n{i}", annotations=STOPPED) for i in range(40)))
         wait_until("some are made", lambda: kube.get("statefulsets")["items"])
@@ -179,7 +179,7 @@ def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path, everywhere: bool) 
 
 
 @pytest.mark.parametrize("told", ["{}", "{}*"])
-def test_it_heeds_what_it_is_told_also_when_that_comes_later(
+def test_the_operator_handles_namespaces_that_are_created_later(
     kube: Kube, tmp_path: Path, told: str
 ) -> None:
     later = Kube(kube.kubeconfig, f"{kube.namespace}-later")

@@ -21,7 +21,7 @@ from tests.cluster.kube import Kube
 from tests.cluster.location import address_for_pods
 from tests.cluster.operator import claim, notebook, volume
 from tests.cluster.test_viewers import viewer
-from tests.local.test_server_sockets import execute
+from tests.local.test_server_websockets import execute
 from tests.wait import wait_until
 from websockets.sync.client import ClientConnection, connect
 

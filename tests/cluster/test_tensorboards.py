@@ -53,7 +53,7 @@ def test_an_edit_of_the_path_reaches_it(kube: Kube) -> None:
     wait_until("the new path is mounted", shown)
 
 
-def test_what_happens_to_one_with_a_long_name_is_said(kube: Kube) -> None:
+def test_events_of_a_tensorboard_with_a_long_name_are_reissued(kube: Kube) -> None:
     """Kubernetes cuts the names of its Pods."""
     name = "x" * 50
     kube.apply(tensorboard("pvc://nowhere", name))

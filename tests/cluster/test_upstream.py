@@ -235,6 +235,6 @@ def test_it_applies_unchanged_and_runs(kube: Kube) -> None:
     assert row[:-1] == ["workspace", "True", "Running", "workspace", address]
 
 
-def test_a_field_that_nobody_knows_is_refused(kube: Kube) -> None:
+def test_an_unknown_field_is_refused(kube: Kube) -> None:
     with pytest.raises(AssertionError, match=r'unknown field "spec\.template\.spec\.contaners"'):
         apply(kube, BY_HAND.replace("containers:", "containers: []\n      contaners:"))

@@ -62,6 +62,6 @@ def test_a_redirected_stream_is_its_file(clew: Project) -> None:
         assert clew("cat", f"redirected:{stream}").stdout == "said\n"
 
 
-def test_what_is_no_version(clew: Project) -> None:
+def test_targets_that_are_not_versions(clew: Project) -> None:
     assert clew.error("cat", "e1", status=2)[0] == "usage"
     assert clew.error("cat", "e1:nothing", status=5)[0] == "not-found"

@@ -126,7 +126,7 @@ def test_changes_are_not_overwritten(clew: Project, change: str) -> None:
     assert litter(clew.folder) == []
 
 
-def test_what_is_no_checkout_is_left_alone(clew: Project) -> None:
+def test_a_directory_that_is_not_a_checkout_is_not_changed(clew: Project) -> None:
     kept = clew.write("mine/notes.txt", "mine\n")
     for place in ("mine", "mine/notes.txt", "."):
         code, _, hint = clew.error("checkout", "e1", place, status=4)
@@ -138,7 +138,7 @@ def test_what_is_no_checkout_is_left_alone(clew: Project) -> None:
     assert not (clew.folder / "empty/inner").exists()
 
 
-def test_a_checkout_of_another_project_is_left_alone(clew: Project, tmp_path: Path) -> None:
+def test_a_checkout_of_another_project_is_not_changed(clew: Project, tmp_path: Path) -> None:
     clew("checkout", "e1", str(tmp_path / "work"))
     other = Project(tmp_path / "other")
     other.shell("true")
@@ -147,7 +147,7 @@ def test_a_checkout_of_another_project_is_left_alone(clew: Project, tmp_path: Pa
     assert tree(tmp_path / "work") == before
 
 
-def test_a_spoilt_state_is_said(clew: Project) -> None:
+def test_a_damaged_state_is_reported(clew: Project) -> None:
     clew("checkout", "e1", "work")
     clew.write("work/.clew-checkout", "{")
     assert clew.error("checkout", "e2", "work", status=3)[0] == "damaged"

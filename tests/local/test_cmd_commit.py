@@ -131,7 +131,7 @@ def test_added_and_deleted_files(clew: Project, tmp_path: Path) -> None:
     assert clew.json("status", "work")["added"] == []
 
 
-def test_what_was_added_and_not_read_stays(clew: Project) -> None:
+def test_added_files_that_were_not_read_stay(clew: Project) -> None:
     """It is in the next run all the same, and no switch of the checkout takes it away."""
     clew.write("work/later.txt", "10\n")
     clew.write("work/numbers.txt", "3\n")
@@ -179,7 +179,7 @@ def test_a_failed_command_is_a_record_and_the_checkout_stays(clew: Project) -> N
     assert clew.json("commit", "work")["of"] == "e1"
 
 
-def test_what_the_command_says_is_shown(clew: Project) -> None:
+def test_the_output_of_the_command_is_shown(clew: Project) -> None:
     clew.write("work/numbers.txt", "7\n8\n9\n")
     ran = clew("commit", "work")
     assert ran.stdout == "3\n"
@@ -206,7 +206,7 @@ def test_no_changes_and_no_record(clew: Project) -> None:
     assert clew.json("status", "work")["execution"] == "e1"
 
 
-def test_two_at_once(clew: Project) -> None:
+def test_two_commits_at_the_same_time(clew: Project) -> None:
     """The second is told; neither spoils the other."""
     clew.write("work/sum.py", "print('ready', flush=True)\nwhile True: pass\n")
     first = clew.start("commit", "work")

@@ -13,7 +13,7 @@ def clew(tmp_path: Path, graph: dict[str, str]) -> Project:
     return workflow(tmp_path, **graph)
 
 
-def test_what_nobody_has_goes_and_the_rest_stays(clew: Project) -> None:
+def test_gc_removes_unreferenced_content_only(clew: Project) -> None:
     import random
 
     clew.write("noise", "".join(random.Random(1).choices("0123456789abcdef", k=300_000)))

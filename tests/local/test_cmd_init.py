@@ -33,7 +33,7 @@ def test_git_stages_nothing_of_a_project(tmp_path: Path, graph: dict[str, str]) 
     assert staged.split() == ["mine"]
 
 
-def test_a_project_that_is_there_stays(tmp_path: Path, graph: dict[str, str]) -> None:
+def test_init_keeps_an_existing_project(tmp_path: Path, graph: dict[str, str]) -> None:
     clew = Project(tmp_path, init=False, **graph)
     first = clew.json("init")
     again = clew.json("init")

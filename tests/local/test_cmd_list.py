@@ -28,7 +28,7 @@ def test_executions_oldest_first(tmp_path: Path, graph: dict[str, str]) -> None:
     assert rows[3][5] == "sh -c 'exit 4'"
 
 
-def test_an_empty_project_says_how_to_begin(tmp_path: Path, graph: dict[str, str]) -> None:
+def test_an_empty_project_shows_the_first_command(tmp_path: Path, graph: dict[str, str]) -> None:
     clew = Project(tmp_path, **graph)
     ran = clew("list")
     assert ran.stdout == ""

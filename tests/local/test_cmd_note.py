@@ -24,7 +24,7 @@ def test_notes_are_kept_in_order(clew: Project, target: str) -> None:
     assert clew("note", target).stdout.splitlines()[0] == "verdict=good"
 
 
-def test_a_file_nobody_recorded_yet(clew: Project) -> None:
+def test_a_file_that_is_not_recorded(clew: Project) -> None:
     clew.write("new.csv", "x")
     clew("note", "new.csv", "licence=CC0")
     assert clew.json("note", "new.csv")["notes"][0]["value"] == "CC0"

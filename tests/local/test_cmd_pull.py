@@ -57,9 +57,7 @@ def other(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
     return Project(tmp_path / "there", **graph_in_turn)
 
 
-def test_all_that_is_known_there_is_known_here(
-    pushed: tuple[Project, Remote], other: Project
-) -> None:
+def test_pull_transfers_the_whole_record(pushed: tuple[Project, Remote], other: Project) -> None:
     clew, remote = pushed
     done = other.json("pull", remote.url)
     assert set(done) == {"url", "executions", "bytes", "remarks"}
@@ -108,9 +106,7 @@ def test_what_was_made_elsewhere_is_restored_below_the_current_folder(
     assert path.read_bytes() == kept
 
 
-def test_what_was_done_there_need_not_be_done_here(
-    tmp_path: Path, remote: Remote, other: Project
-) -> None:
+def test_pulled_processes_are_reused(tmp_path: Path, remote: Remote, other: Project) -> None:
     """The memo comes along: an incremental repeat here reuses what ran there."""
     clew = project_with_remote(tmp_path / "here", remote)
     clew.write("raw", "b\na\n")
@@ -133,7 +129,7 @@ def test_twice_changes_nothing(clew: Project, other: Project, remote: Remote) ->
     assert (verified_executions(other), other.json("note", "e1")) == before
 
 
-def test_numbers_are_given_anew_in_the_order_they_were_made(
+def test_pulled_executions_are_renumbered_by_start(
     pushed: tuple[Project, Remote], other: Project
 ) -> None:
     clew, remote = pushed
@@ -193,9 +189,7 @@ def test_a_number_that_two_pushers_have(
     assert [found["name"] for found in other.json("list")] == ["clean", None, None]
 
 
-def test_what_people_noted_comes_along_also_later(
-    clew: Project, other: Project, remote: Remote
-) -> None:
+def test_notes_are_pulled_also_later(clew: Project, other: Project, remote: Remote) -> None:
     clew("note", "e1", "verdict=good")
     clew("note", "e1.p1", "shell=yes")
     clew("source", "data/raw.csv", "https://example.org/raw.csv")

@@ -45,7 +45,7 @@ def elsewhere(tmp_path: Path, remote: Remote) -> Project:
     return project_with_remote(tmp_path / "there", remote)
 
 
-def test_all_that_is_not_there_goes(clew: Project, remote: Remote, tmp_path: Path) -> None:
+def test_push_sends_what_is_missing(clew: Project, remote: Remote, tmp_path: Path) -> None:
     clew.write("in", "some data\n")
     clew.shell("sort in > out", "--name", "sorting")
     clew.shell("wc -l < out > count")
@@ -119,7 +119,7 @@ def test_no_secret_travels(clew: Project, remote: Remote) -> None:
     assert KEYS["AWS_SECRET_ACCESS_KEY"].encode() not in told
 
 
-def test_digests_alone_travel_as_facts(clew: Project, remote: Remote, tmp_path: Path) -> None:
+def test_content_that_only_has_a_digest(clew: Project, remote: Remote, tmp_path: Path) -> None:
     clew.write("in", "kept to myself\n")
     clew.shell("cat in > out; ls > names", "--no-content")
     clew("push", remote.url)
@@ -150,7 +150,7 @@ assert told[-1][0] == told[-1][1] > 0
     assert interface.Transfer.__doc__
 
 
-def test_a_bar_on_a_terminal_alone(tmp_path: Path) -> None:
+def test_a_progress_bar_on_terminals_only(tmp_path: Path) -> None:
     with directory_remote(tmp_path) as remote:
         clew = project_with_remote(tmp_path / "here", remote)
         write_random_file(clew, "in", 300_000)
@@ -162,7 +162,7 @@ def test_a_bar_on_a_terminal_alone(tmp_path: Path) -> None:
         assert "━" not in clew("push", f"{remote.url}2").stderr
 
 
-def test_two_projects_push_at_once(tmp_path: Path, remote: Remote) -> None:
+def test_two_projects_push_at_the_same_time(tmp_path: Path, remote: Remote) -> None:
     projects = [project_with_remote(tmp_path / name, remote) for name in "abc"]
     for number, clew in enumerate(projects):
         write_random_file(clew, "same", 2_000_000)
@@ -199,9 +199,7 @@ def test_one_that_is_forgotten_meanwhile(tmp_path: Path) -> None:
         assert not any(name.startswith("executions/") for name in remote.objects())
 
 
-def test_a_push_that_is_killed_goes_on_where_it_was(
-    clew: Project, remote: Remote, tmp_path: Path
-) -> None:
+def test_a_killed_push_resumes(clew: Project, remote: Remote, tmp_path: Path) -> None:
     write_random_file(clew, "in", 80 << 20)
     clew.shell("cat in > /dev/null")
     pushing = clew.start("push", remote.url)
@@ -298,14 +296,14 @@ def test_a_bucket_that_cannot_be_used(
         assert KEYS["AWS_SECRET_ACCESS_KEY"] not in message
 
 
-def test_a_bucket_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_bucket(tmp_path: Path) -> None:
     with REMOTES["s3"](tmp_path) as remote:
         clew = project_with_remote(tmp_path / "here", remote)
         clew.shell("true")
         assert clew.error("push", "s3://nowhere/x", status=5)[0] == "not-found"
 
 
-def test_a_place_that_is_no_remote(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_a_remote(tmp_path: Path) -> None:
     with directory_remote(tmp_path) as remote:
         clew = project_with_remote(tmp_path / "here", remote)
         clew.shell("true")

@@ -67,7 +67,7 @@ def test_makers_run_in_order(clew: Project) -> None:
     assert ids(clew.json("recreate", "b.mid")) == []  # from now on it is stored
 
 
-def test_what_lies_on_disk_as_it_was_is_taken(clew: Project) -> None:
+def test_unchanged_files_on_disk_are_used(clew: Project) -> None:
     remove(clew, "b.mid")
     done = clew.json("recreate", "b.mid")
     assert (ids(done), done["taken"]) == (["e2"], [str(clew.folder / "a.mid")])
@@ -82,7 +82,7 @@ def test_what_was_changed_on_disk_is_made(clew: Project) -> None:
     assert (clew.folder / "a.mid").read_text() == "0\n0\n0\n"
 
 
-def test_what_nobody_kept_is_named_before_anything_starts(clew: Project) -> None:
+def test_missing_content_is_named_before_the_start(clew: Project) -> None:
     clew.write("seed.mid", "1\n")
     clew.shell("cat seed.mid raw.txt > d.mid", "--exclude", "*.mid")
     remove(clew, "d.mid")
@@ -175,7 +175,7 @@ def test_streams(clew: Project) -> None:
     assert (clew.folder / "said").read_text() == "1\n2\n3\nend\n"
 
 
-def test_a_secret_that_is_missing_is_said_before_anything_starts(clew: Project) -> None:
+def test_a_missing_secret_is_named_before_the_start(clew: Project) -> None:
     clew.environment["API_TOKEN"] = "s3cret-value"
     clew.shell(
         'test "$API_TOKEN" = s3cret-value && cat raw.txt raw.txt > k.mid', "--exclude", "*.mid"

@@ -80,7 +80,7 @@ def test_what_was_read_not_what_is_there_now(project: Project) -> None:
     assert not (project / "out").exists()
 
 
-def test_output_is_shown_as_ever_and_the_verdict_beside_it(project: Project) -> None:
+def test_output_is_shown_with_the_verdict(project: Project) -> None:
     project.sh("echo one; echo two >&2")
     ran = project.command("repeat", "e1")
     assert (ran.returncode, ran.stdout) == (0, b"one\n")
@@ -182,7 +182,7 @@ def test_without_bubblewrap_nothing_begins(project: Project, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "words", [("x", "e1", "%1"), ("x", "repeat", "e1"), ("repeat", "e1", "%1")]
 )
-def test_given_says_what_is_missing(project: Project, words: tuple[str, ...]) -> None:
+def test_given_names_missing_parameters(project: Project, words: tuple[str, ...]) -> None:
     project.exec("echo", "a")
     ran = project.command("given", *words)
     assert ran.returncode == 2, ran.stderr

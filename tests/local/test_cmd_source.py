@@ -13,7 +13,7 @@ def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Pro
     return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
-def test_an_origin_is_told_in_the_trace(clew: Project) -> None:
+def test_trace_shows_the_source(clew: Project) -> None:
     assert clew.json("source", "data/raw.csv", URL) == {"path": "data/raw.csv", "source": URL}
     assert f"data/raw.csv  found by e1 (source: {URL})" in clew("trace", "model.txt").stdout
     sources = [
@@ -22,14 +22,14 @@ def test_an_origin_is_told_in_the_trace(clew: Project) -> None:
     assert sources == [URL]
 
 
-def test_it_may_be_said_before_anything_is_recorded(clew: Project) -> None:
+def test_a_source_can_be_noted_before_the_file_is_recorded(clew: Project) -> None:
     clew.write("other.csv", "x\n")
     clew("source", "other.csv", URL)
     clew.shell("wc -l other.csv > count")
     assert f"(source: {URL})" in clew("trace", "count").stdout
 
 
-def test_it_is_said_of_these_bytes_only(clew: Project) -> None:
+def test_a_source_applies_to_the_current_content_only(clew: Project) -> None:
     clew.write("mine.csv", "taken\n")
     clew("source", "mine.csv", URL)
     clew.write("mine.csv", "others\n")
@@ -37,5 +37,5 @@ def test_it_is_said_of_these_bytes_only(clew: Project) -> None:
     assert URL not in clew("trace", "lines").stdout
 
 
-def test_a_file_that_is_not_there(clew: Project) -> None:
+def test_a_missing_file(clew: Project) -> None:
     assert clew.error("source", "nothing.csv", URL, status=5)[0] == "not-found"

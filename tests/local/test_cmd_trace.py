@@ -85,7 +85,7 @@ def test_whatever_has_an_id_can_be_traced(clew: Project, target: str) -> None:
     assert "data/raw.csv" in clew("trace", target).stdout
 
 
-def test_what_nobody_knows(clew: Project) -> None:
+def test_an_unknown_target(clew: Project) -> None:
     clew.write("stranger.txt", "x")
     assert clew.error("trace", "stranger.txt", status=5)[0] == "not-found"
     for name in ("not-there", "not/there"):

@@ -65,7 +65,7 @@ def client(viewer: Viewer) -> Iterator[httpx2.Client]:
         yield opened
 
 
-def test_the_page_is_there_and_needs_nothing_from_elsewhere(client: httpx2.Client) -> None:
+def test_the_page_loads_without_external_resources(client: httpx2.Client) -> None:
     page = client.get("")
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in page.headers["content-security-policy"]
@@ -128,7 +128,7 @@ def test_parts_can_be_asked_for(viewer: Viewer, client: httpx2.Client) -> None:
     assert (head.headers["content-length"], head.content) == ("100", b"")
 
 
-def test_an_upload_that_was_cut_goes_on(viewer: Viewer, client: httpx2.Client) -> None:
+def test_an_interrupted_upload_resumes(viewer: Viewer, client: httpx2.Client) -> None:
     data = os.urandom(3 << 20)
     key = {"Upload-Key": "mine"}
     head = (
@@ -205,7 +205,7 @@ def test_an_upload_in_one_piece_that_is_cut_leaves_nothing(
     assert client.get("files/cut").status_code == 404
 
 
-def test_nobody_replaces_what_they_have_not_seen(viewer: Viewer, client: httpx2.Client) -> None:
+def test_a_changed_file_is_not_overwritten(viewer: Viewer, client: httpx2.Client) -> None:
     tag = client.put("files/t", content=b"1").headers["etag"]
     assert client.put("files/t", content=b"2", headers={"If-Match": tag}).status_code == 204
     late = client.put("files/t", content=b"3", headers={"If-Match": tag})
@@ -263,7 +263,7 @@ def test_behind_the_server_it_is_asked_with_the_token(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "a").read_bytes() == data
 
 
-def test_what_cannot_be_shown_is_told_at_once(tmp_path: Path) -> None:
+def test_bad_arguments_are_refused_at_start(tmp_path: Path) -> None:
     for words in ((tmp_path / "nowhere",), (tmp_path, "--prefix", "x"), (__file__,)):
         ran = forkserver.run([*CLEW, "viewer", *words], capture_output=True, timeout=60)
         assert ran.returncode in (2, 5), ran
@@ -285,7 +285,7 @@ def test_with_a_digest_only_the_access_token_is_let_in(tmp_path: Path) -> None:
             assert server.get("files/notes.txt").text == "kept"
 
 
-def test_a_digest_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_malformed_digest_is_refused(tmp_path: Path) -> None:
     ran = forkserver.run(
         [*CLEW, "viewer", str(tmp_path), "--access-digest", "secret"],
         capture_output=True,

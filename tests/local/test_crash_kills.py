@@ -157,7 +157,7 @@ def test_the_tracer_is_killed(clew: TrackedProject) -> None:
     check(clew, finished(clew))
 
 
-def test_the_tracer_is_killed_at_once(clew: TrackedProject) -> None:
+def test_the_tracer_is_killed_at_its_start(clew: TrackedProject) -> None:
     """Maybe before the command has begun."""
     process = start(clew)
     subprocess.run(["kill", "-KILL", str(tracer_of(process))], check=True)
@@ -250,7 +250,7 @@ def test_upkeep_settles_what_was_killed(clew: TrackedProject, command: list[str]
     clew.assert_intact()
 
 
-def test_no_content_stays_no_content_after_a_kill(clew: TrackedProject) -> None:
+def test_missing_content_stays_missing_after_a_kill(clew: TrackedProject) -> None:
     secret = "pattern-of-the-caller"
     clew.environment |= {"CLEW_REDACT": "MY_OWN", "MY_OWN": secret}
     line = f"cat in1 in2 > out; echo {secret}; sleep 1000"

@@ -94,7 +94,7 @@ def test_a_private_key_of_any_name(tmp_path: Path) -> None:
             assert not store.has(digest)
 
 
-def test_a_renewed_file_is_said_to_be_another_and_is_masked(clew: Project) -> None:
+def test_a_renewed_file_is_reported_as_changed_and_masked(clew: Project) -> None:
     clew("exec", "--", sys.executable, "-c", "print(open('app/.env').read(), 1)")
     clew.write("app/.env", f"API={OTHER}\n")
     ran = clew("repeat", "e2", status=3)

@@ -82,7 +82,7 @@ numpy.savetxt("weights", weights * numpy.loadtxt("data").sum())
     assert told(repeated(project, project.sh(line).id)) == ("train.py", [("random", "confirmed")])
 
 
-def test_the_order_of_a_set_of_words(project: Project) -> None:
+def test_the_order_of_a_set(project: Project) -> None:
     """Hash seeds are randomness, too."""
     line = steps(project, words="open('x', 'w').write(str({str(n) for n in range(100)}))")
     environment = {n: v for n, v in project.environment.items() if n != "PYTHONHASHSEED"}
@@ -133,7 +133,7 @@ def test_the_second_program_of_a_pipe(project: Project) -> None:
     assert told(found)[1] == [("random", "confirmed")]
 
 
-def test_what_a_shell_was_told_and_passed_on(project: Project) -> None:
+def test_an_argument_that_comes_from_another_process(project: Project) -> None:
     (project / "use.py").write_text("import sys; open('x', 'w').write(sys.argv[1])")
     ran = project.sh(f"now=$(date +%s%N); {PYTHON} use.py $now")
     found = repeated(project, ran.id)

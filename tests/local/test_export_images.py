@@ -196,7 +196,7 @@ def test_secrets_are_named_and_not_held(project: Project) -> None:
     assert not any(SECRET.encode() in layer for layer in image.layers())
 
 
-def test_a_secret_in_the_command_is_told(project: Project) -> None:
+def test_a_secret_in_the_command_is_reported(project: Project) -> None:
     project.environment["MY_TOKEN"] = SECRET
     recording = project.exec("echo", f"--token={SECRET}")
     ran = project.command("export", recording.id, "--format", "oci", "-o", "image.tar")

@@ -320,7 +320,7 @@ def test_every_kind_of_change(steps: Steps) -> None:
     assert gone == []
 
 
-def test_what_was_pinned_is_reused_as_a_whole(steps: Steps) -> None:
+def test_a_pinned_execution_is_reused_completely(steps: Steps) -> None:
     """What a process draws depends on its place among the others."""
     steps("init")
     steps.write("run.sh", "sh draw.sh\n")

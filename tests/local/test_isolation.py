@@ -39,7 +39,7 @@ def test_times_modes_links_and_listings(project: Project) -> None:
     assert document["verdict"] == "identical", document["differences"]
 
 
-def test_a_stub_that_is_read_is_said(project: Project) -> None:
+def test_reading_a_stub_is_reported(project: Project) -> None:
     (project / "only-listed").write_text("bytes")
     project.sh("cat $1; ls > names; cat /dev/null", options=())
     document = repeated(project, "e1", "--set", "2=ls > names; cat < only-listed")
@@ -133,7 +133,7 @@ def test_nothing_is_left_behind(project: Project) -> None:
     )
 
 
-def test_two_at_once(project: Project) -> None:
+def test_two_repeats_run_at_the_same_time(project: Project) -> None:
     (project / "in").write_text("x" * 1000)
     project.sh("sort in > out; echo done")
     settings = {"cwd": project.folder, "env": project.environment, "stdout": subprocess.PIPE}

@@ -80,9 +80,7 @@ class Culler:
         wait_until("it is idle", lambda: not self.used(resource))
 
 
-def test_a_counter_that_moves_is_use_now_and_one_that_rests_is_none(
-    istio: IstioMetrics, metrics: str, board: Json
-) -> None:
+def test_a_growing_counter_means_use(istio: IstioMetrics, metrics: str, board: Json) -> None:
     culler = Culler(metrics)
     istio.count("me", name_of(board), 5)
     culler.until_idle(board)
@@ -96,9 +94,7 @@ def test_a_counter_that_moves_is_use_now_and_one_that_rests_is_none(
     culler.until_idle(board)
 
 
-def test_who_has_no_metrics_of_istio_knows_of_no_use_and_of_no_rest(
-    tmp_path: Path, board: Json
-) -> None:
+def test_without_metrics_of_istio_activity_is_unknown(tmp_path: Path, board: Json) -> None:
     with serve_metrics() as nobody, prometheus(nobody, tmp_path) as address:
         culler = Culler(address)
         culler.look()
@@ -128,7 +124,7 @@ def test_only_the_own_service_counts(
         {"reporter": "source", "source_workload": "clew-operator"},
     ],
 )
-def test_asking_a_server_is_no_use(
+def test_probes_do_not_count_as_use(
     istio: IstioMetrics, metrics: str, own: dict[str, str], board: Json, files: Json
 ) -> None:
     culler = Culler(metrics)
@@ -138,7 +134,7 @@ def test_asking_a_server_is_no_use(
     assert culler.saw(board) == Activity()
 
 
-def test_connections_that_are_no_requests_count_by_their_bytes(
+def test_tcp_connections_count_by_their_bytes(
     istio: IstioMetrics, metrics: str, board: Json
 ) -> None:
     culler = Culler(metrics)
@@ -149,7 +145,7 @@ def test_connections_that_are_no_requests_count_by_their_bytes(
     wait_until("it is used", lambda: culler.used(board))
 
 
-def test_a_proxy_that_began_anew_is_no_use_until_it_counts(
+def test_a_reset_counter_is_not_use_until_it_grows(
     istio: IstioMetrics, metrics: str, board: Json, files: Json
 ) -> None:
     culler = Culler(metrics)
@@ -164,7 +160,7 @@ def test_a_proxy_that_began_anew_is_no_use_until_it_counts(
     wait_until("it is used", lambda: culler.used(board))
 
 
-def test_samples_that_could_not_be_taken_are_no_use(
+def test_missed_scrapes_are_not_use(
     istio: IstioMetrics, metrics: str, board: Json, files: Json
 ) -> None:
     culler = Culler(metrics)
@@ -185,7 +181,7 @@ def test_samples_that_could_not_be_taken_are_no_use(
         assert culler.saw(board) == Activity()
 
 
-def test_all_that_passed_since_it_was_asked_last_counts(
+def test_all_traffic_since_the_last_query_counts(
     istio: IstioMetrics, metrics: str, board: Json
 ) -> None:
     """However long ago that was; and at first, within the time that it may be idle."""
@@ -200,7 +196,9 @@ def test_all_that_passed_since_it_was_asked_last_counts(
     assert new.used(board)
 
 
-def test_what_nobody_can_say_is_unknown(istio: IstioMetrics, tmp_path: Path, board: Json) -> None:
+def test_without_an_answer_activity_is_unknown(
+    istio: IstioMetrics, tmp_path: Path, board: Json
+) -> None:
     with prometheus(istio, tmp_path) as address:
         culler = Culler(address)
         assert not culler.used(board)

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.local.test_server_sockets import jupyter
+from tests.local.test_server_websockets import jupyter
 from tests.unit.kube.sample_resources import notebook
 
 from clew.kube.culling.activity import ActivityProbe
@@ -39,7 +39,7 @@ def asked(
     return asyncio.run(go())
 
 
-def test_asking_is_no_use_and_everything_else_is(tmp_path: Path) -> None:
+def test_probes_do_not_count_as_use_but_everything_else_does(tmp_path: Path) -> None:
     with jupyter(tmp_path / "home", BASE) as port:
         place = f"http://127.0.0.1:{port}{BASE}api"
         with httpx2.Client(**XSRF, timeout=60) as page:
@@ -108,7 +108,7 @@ def other_server(status: int, body: bytes, at: str = "", needs: str = "") -> Ite
 
 
 @pytest.mark.parametrize(("status", "body"), [(404, b""), (200, b"<html>"), (302, b"")])
-def test_what_is_no_jupyter_goes_by_its_traffic(status: int, body: bytes) -> None:
+def test_servers_other_than_jupyter_are_judged_by_their_traffic(status: int, body: bytes) -> None:
     seen = datetime(2026, 3, 1, tzinfo=UTC)
     resource = notebook(annotations={REWRITE: "/"})
     with other_server(status, body) as port:
@@ -126,7 +126,7 @@ def test_a_server_in_trouble_or_that_refuses_is_unknown(status: int, at: str) ->
         assert asked(port, traffic={}) is None
 
 
-def test_what_every_request_is_to_say_is_said() -> None:
+def test_requests_carry_the_configured_headers() -> None:
     with other_server(200, b"[]", needs="thread") as port:
         assert asked(port, traffic={}) is None
         for said, known in (("thread", True), ("yarn", False), ("\u0416", False)):
@@ -137,7 +137,7 @@ def test_what_every_request_is_to_say_is_said() -> None:
 @pytest.mark.parametrize(
     "body", [b"[" + b" " * (2 << 20) + b"]", b"[" * 200_000], ids=["large", "deep"]
 )
-def test_an_answer_that_is_too_large_or_too_deep_is_no_activity(body: bytes) -> None:
+def test_an_answer_that_is_too_large_or_too_deep_is_ignored(body: bytes) -> None:
     """The operator serves the whole cluster: no notebook's author may take its memory."""
     with other_server(200, body) as port:
         assert asked(port, traffic={}) in (None, Activity())

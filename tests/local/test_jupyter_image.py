@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.local.test_server_sockets import jupyter
+from tests.local.test_server_websockets import jupyter
 
 CONFIG = Path(__file__).parents[2] / "deploy/images/jupyter/jupyter_server_config.py"
 BASE = "/notebook/me/first/"

@@ -41,7 +41,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_program_is_told_the_same_again(tmp_path: Path, command: list[str]) -> None:
+def test_a_pinned_program_sees_the_same_values(tmp_path: Path, command: list[str]) -> None:
     told = run_traced(tmp_path, command, PINNED)
     assert told
     assert run_traced(tmp_path, command, PINNED) == told
@@ -88,7 +88,7 @@ def test_a_go_program(tmp_path: Path, built: Path) -> None:
     assert told.split()[1].startswith("1000000000")
 
 
-def test_either_alone(tmp_path: Path) -> None:
+def test_pins_of_clock_and_random_are_independent(tmp_path: Path) -> None:
     line = ["sh", "-c", "date +%s.%N; shuf -i 1-1000000000 -n 1"]
     when, drawn = run_traced(tmp_path, line, PINNED).splitlines()
     clock = run_traced(tmp_path, line, replace(PINNED, random=None)).splitlines()
@@ -97,7 +97,7 @@ def test_either_alone(tmp_path: Path) -> None:
     assert chance[1] == drawn and chance[0] != when
 
 
-def test_who_races_draws_its_own_numbers(tmp_path: Path) -> None:
+def test_concurrent_processes_draw_their_own_numbers(tmp_path: Path) -> None:
     line = "for n in 1 2 3 4 5 6; do (shuf -i 1-1000000000 -n 1 > $n) & done; wait; cat 1 2 3 4 5 6"
     told = run_traced(tmp_path, ["sh", "-c", line], PINNED)
     assert len(set(told.splitlines())) == 6
@@ -133,7 +133,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize("how", WAITS)
-def test_who_waits_for_a_time_sees_it_come(tmp_path: Path, how: str) -> None:
+def test_waiting_for_a_pinned_time_ends(tmp_path: Path, how: str) -> None:
     far = 0.05 if how == "nothing" else 0.5
     code = f"""
 import select, subprocess, threading, time

@@ -23,7 +23,7 @@ RACES = {
 
 
 @pytest.mark.parametrize("line", RACES.values(), ids=RACES)
-def test_who_was_started_first_is_first(tmp_path: Path, line: str) -> None:
+def test_processes_run_in_the_order_of_their_start(tmp_path: Path, line: str) -> None:
     run_traced(tmp_path, ["bash", "-c", line], SERIAL)
     written = (tmp_path / "out").read_text().split()
     assert written == sorted(written)
@@ -61,7 +61,9 @@ SAID = ["200000\n", "y\n", "b'x'\n", "[1, 2, 3]\n", "through\n", "on\n"]
 @pytest.mark.parametrize(
     ("command", "said"), list(zip(TOGETHER.values(), SAID, strict=True)), ids=TOGETHER
 )
-def test_who_needs_another_goes_on(tmp_path: Path, command: list[str], said: str) -> None:
+def test_processes_that_need_each_other_continue(
+    tmp_path: Path, command: list[str], said: str
+) -> None:
     assert run_traced(tmp_path, command, SERIAL) == said
 
 

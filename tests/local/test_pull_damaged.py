@@ -92,7 +92,7 @@ def test_a_corrupt_remote(
     assert verified_executions(other)[0] == executions_by_uid(pushed[0])
 
 
-def test_damage_is_told_and_repaired(clew: Project, other: Project, remote: Remote) -> None:
+def test_damage_is_reported_and_repaired(clew: Project, other: Project, remote: Remote) -> None:
     (pack,) = (remote.path / "packs").iterdir()
     pack.write_bytes(bytes(pack.stat().st_size))
     code, message, hint = other.error("pull", remote.url, status=3)
@@ -163,7 +163,7 @@ def test_a_damaged_document_is_left_out_and_repaired(
     assert verified_executions(other)[0] == executions_by_uid(clew)
 
 
-def test_a_document_of_a_stranger(
+def test_a_malformed_document_with_a_valid_digest(
     pushed: tuple[Project, Remote], other: Project, copied: Remote
 ) -> None:
     """Whole by its digest, and yet not what a Clew writes."""

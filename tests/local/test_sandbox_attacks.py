@@ -160,7 +160,7 @@ LINKS = {
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_links_lead_nobody_outside_to_the_host(
+def test_links_do_not_lead_to_files_of_the_host(
     attacker: tuple[Project, Run], secret: Path, link: str
 ) -> None:
     """The command writes d/secret and leaves a link in place of d: what is at d/secret then, on
@@ -181,7 +181,7 @@ def test_links_lead_nobody_outside_to_the_host(
         assert not store.has(digest), "a private file of the host was stored"
 
 
-def test_what_programs_say_of_themselves_leads_nobody_to_the_host(
+def test_paths_that_programs_report_do_not_lead_to_the_host(
     attacker: tuple[Project, Run], secret: Path
 ) -> None:
     """The injected library's memory belongs to the program, which can claim to have written any

@@ -61,7 +61,7 @@ def test_a_checkout_is_switched_only_if_nothing_is_lost(both: LocalAndRemote) ->
     both.run_both("status", ".", status=5)
 
 
-def test_what_nobody_has_read_is_not_thrown_away(both: LocalAndRemote) -> None:
+def test_files_that_no_execution_read_are_kept(both: LocalAndRemote) -> None:
     """It was committed, and so is no change; but no execution has it."""
     both.run_both("checkout", "e2", "work")
     both.write("work/sort.sh", "sort -u raw.txt > sorted.txt\n")
@@ -72,7 +72,7 @@ def test_what_nobody_has_read_is_not_thrown_away(both: LocalAndRemote) -> None:
     both.run_both("checkout", "e2", "work")
 
 
-def test_names_that_are_no_text_and_files_outside(both: LocalAndRemote) -> None:
+def test_names_that_are_not_utf8_and_files_outside(both: LocalAndRemote) -> None:
     name = os.fsdecode(b"odd-\xff")
     both.write(name, "odd\n")
     both.write("../outside.txt", "outside\n")
@@ -84,7 +84,7 @@ def test_names_that_are_no_text_and_files_outside(both: LocalAndRemote) -> None:
     assert both.run_remote("cat", "e4:in/all.txt").stdout.startswith(b"odder\n")
 
 
-def test_no_project_is_needed_here(both: LocalAndRemote, tmp_path: Path) -> None:
+def test_the_client_needs_no_project(both: LocalAndRemote, tmp_path: Path) -> None:
     """Nor is one made."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -96,7 +96,7 @@ def test_no_project_is_needed_here(both: LocalAndRemote, tmp_path: Path) -> None
     assert both.run_remote("cat", "e3:sorted.txt").stdout == b"4\n5\n"
 
 
-def test_a_checkout_knows_whose_it_is(both: LocalAndRemote) -> None:
+def test_a_checkout_of_another_project_is_refused(both: LocalAndRemote) -> None:
     """One of a folder's own project is none of the server's."""
     assert both.local.command("checkout", "e2", both.remote_folder / "own").returncode == 0
     refused = both.remote_json("commit", "own")["error"]
@@ -105,7 +105,7 @@ def test_a_checkout_knows_whose_it_is(both: LocalAndRemote) -> None:
     assert "CLEW_SERVER" in refused["hint"]
 
 
-def test_only_what_is_missing_travels(both: LocalAndRemote) -> None:
+def test_only_missing_content_is_transferred(both: LocalAndRemote) -> None:
     """A checkout of what was recorded here fetches nothing; a commit sends what was changed."""
     large = "".join(f"{number * number}\n" for number in range(300_000))
     both.write("raw.txt", large)
@@ -118,7 +118,7 @@ def test_only_what_is_missing_travels(both: LocalAndRemote) -> None:
     assert 0 < both.metric("clew_ingest_bytes_total") - before < len(large) / 10
 
 
-def test_content_comes_from_there_and_is_proved(both: LocalAndRemote, tmp_path: Path) -> None:
+def test_content_is_fetched_and_verified(both: LocalAndRemote, tmp_path: Path) -> None:
     """In many packs, into a folder that has none of it."""
     numbers = random.Random(5)
     data = [numbers.randbytes(9 << 20), b"", b"small\n", bytes(3 << 20)]

@@ -139,7 +139,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         "pipeline list",
     ],
 )  # fmt: skip
-def test_a_command_says_the_same(both: Both, words: str) -> None:
+def test_a_command_prints_the_same(both: Both, words: str) -> None:
     both.same(*words.split(), status=2 if "e3 --rules" in words else 0)
 
 
@@ -163,7 +163,7 @@ def test_an_error_is_the_same(both: Both, words: str, status: int) -> None:
     both.same(*words.split(), status=status)
 
 
-def test_paths_mean_what_they_mean_where_they_are_typed(both: Both) -> None:
+def test_paths_are_relative_to_the_current_directory(both: Both) -> None:
     both.same("trace", "../model.txt", cwd=both.project / "sub")
     both.same("cat", "e1:../clean.csv", cwd=both.project / "sub")
     odd = os.fsdecode(b"not-\xff-text")
@@ -228,7 +228,7 @@ def test_a_project_is_made_here_all_the_same(both: Both, tmp_path: Path) -> None
     assert both.json("init", cwd=tmp_path)["created"] is True
 
 
-def test_no_server_and_no_token_are_told_apart(both: Both) -> None:
+def test_an_unreachable_server_and_a_wrong_token_differ(both: Both) -> None:
     away = {**both.through, "CLEW_SERVER": "http://127.0.0.1:1"}
     said = both.json("list", env=away)["error"]
     assert (said["code"], both.asked("list", env=away).returncode) == ("unreachable", 1)
@@ -307,7 +307,7 @@ def test_a_pipeline_runs_there(both: Both, tmp_path: Path) -> None:
     both.same("pipeline", "resume", name, status=2)
 
 
-def test_a_run_goes_on_without_who_asked_for_it(both: Both) -> None:
+def test_a_run_continues_without_its_client(both: Both) -> None:
     gate = both.project / "gate"
     heard = ["env", "--default-signal=INT"]  # in the background interrupts are ignored
     words = [*heard, *CLEW, "pipeline", "run", "gated.py", "-p", f"gate={gate}"]

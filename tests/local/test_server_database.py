@@ -13,9 +13,9 @@ import psycopg
 from tests.driver import Project
 from tests.local.processes import children
 from tests.local.server import run_server
-from tests.local.test_robust_postgres import Server as PostgreSQL
-from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
-from tests.local.test_server_running import gone
+from tests.local.test_postgres_failures import Server as PostgreSQL
+from tests.local.test_postgres_failures import mortal  # noqa: F401 - a fixture
+from tests.local.test_server_run_workers import gone
 from tests.wait import wait_until
 
 

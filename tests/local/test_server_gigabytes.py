@@ -25,7 +25,7 @@ def _memory(process: int) -> int:
 
 
 @pytest.mark.heavy
-def test_memory_stays_flat(tmp_path: Path) -> None:
+def test_memory_use_is_constant(tmp_path: Path) -> None:
     project = Project(tmp_path)
     table = TargetTable(tmp_path / "targets.toml")
     (tmp_path / "data").mkdir()

@@ -47,7 +47,7 @@ def nobody(server: Server, **headers: str) -> httpx2.Client:
 
 @pytest.mark.parametrize("path", CLOSED)
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS", "PROPFIND"])
-def test_nobody_is_answered(server: Server, path: str, method: str) -> None:
+def test_requests_without_identity_are_refused(server: Server, path: str, method: str) -> None:
     with nobody(server) as client:
         answer = client.request(method, server.address + path)
     assert answer.status_code == 401
@@ -60,7 +60,7 @@ def test_nobody_is_answered(server: Server, path: str, method: str) -> None:
         assert answer.json()["code"] == "unauthorised"
 
 
-def test_nobody_takes_a_place_among_the_requests(tmp_path: Path) -> None:
+def test_refused_requests_do_not_count_against_the_limit(tmp_path: Path) -> None:
     with clew.open(Project(tmp_path).folder) as opened:
         service = Service(opened.directory, opened.settings, "the token")
     proxy = Proxy(None, UsageRecorder(service), "the token")
@@ -113,7 +113,7 @@ def test_every_answer_keeps_other_pages_away(server: Server) -> None:
             assert "access-control-allow-origin" not in given, path
 
 
-def test_a_cookie_serves_the_servers_own_pages_alone(server: Server) -> None:
+def test_a_cookie_is_valid_for_the_same_origin_only(server: Server) -> None:
     with nobody(server) as client:
         client.get(f"/?token={server.token}")
 
@@ -195,7 +195,7 @@ def test_a_port_that_is_taken_is_an_error_with_a_hint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_in_peace_when_told_to(tmp_path: Path, number: signal.Signals) -> None:
+def test_sigterm_shuts_the_server_down_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     project = Project(tmp_path)
     with run_server(project) as server:
         children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")

@@ -90,9 +90,7 @@ def name_of(data: bytes) -> str:
 # -- events
 
 
-def test_a_batch_is_folded_once_however_often_it_comes(
-    there: Project, client: httpx2.Client
-) -> None:
+def test_a_batch_that_is_sent_twice_is_folded_once(there: Project, client: httpx2.Client) -> None:
     uids = []
     for coding, packed in itertools.product(("", "zstd", "gzip"), (False, True)):
         uids.append(uid := secrets.token_hex(16))
@@ -114,7 +112,7 @@ def test_a_batch_is_folded_once_however_often_it_comes(
     assert all((one["command"], one["state"]) == (["x"], "done") for one in found)
 
 
-def test_a_last_line_needs_no_end_and_unknown_events_are_passed_over(
+def test_a_last_line_without_newline_and_unknown_events(
     there: Project, client: httpx2.Client, uid: str
 ) -> None:
     lines = [*to_lines(execution(uid)), b'{"event":"dreamt","of":"sheep"}\n', b"\n"]
@@ -171,7 +169,7 @@ def test_one_bad_event_in_messagepack_is_named(client: httpx2.Client, uid: str) 
     assert "line 3" in answer.json()["title"]
 
 
-def test_what_is_no_batch_is_refused(client: httpx2.Client) -> None:
+def test_bodies_that_are_not_batches_are_refused(client: httpx2.Client) -> None:
     def status(content: bytes, **headers: str) -> int:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         return client.post("/api/v1/events", content=content, headers=sent).status_code
@@ -184,7 +182,7 @@ def test_what_is_no_batch_is_refused(client: httpx2.Client) -> None:
     assert status(bytes(33 << 20), Content_Type="application/msgpack") == 413
 
 
-def test_nobody_sends_without_the_token(server: Server, uid: str) -> None:
+def test_events_without_a_token_are_refused(server: Server, uid: str) -> None:
     body = b"".join(to_lines(execution(uid)))
     answer = httpx2.post(f"{server.address}/api/v1/events", content=body, headers=LINES)
     assert answer.status_code == 401
@@ -193,7 +191,7 @@ def test_nobody_sends_without_the_token(server: Server, uid: str) -> None:
 # -- content
 
 
-def test_events_are_taken_only_with_the_content_they_name(
+def test_events_without_their_content_are_refused(
     there: Project, client: httpx2.Client, uid: str
 ) -> None:
     data = b"hello"
@@ -212,7 +210,7 @@ def test_events_are_taken_only_with_the_content_they_name(
     assert there.command("cat", f"{uid}:file://m/data").stdout == data
 
 
-def test_content_that_is_not_what_it_says_is_refused(
+def test_content_that_does_not_match_its_digest_is_refused(
     there: Project, client: httpx2.Client, tmp_path: Path
 ) -> None:
     wrong = client.put(f"/api/v1/content/{name_of(b'a')}", content=b"b")
@@ -229,7 +227,7 @@ def test_content_that_is_not_what_it_says_is_refused(
     sound(there)
 
 
-def test_when_too_much_is_under_way_others_come_again(server: Server) -> None:
+def test_too_many_requests_are_refused_with_retry_after(server: Server) -> None:
     place = urlsplit(server.address)
     head = (
         f"POST /api/v1/events HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: 1000\r\n"

@@ -145,7 +145,7 @@ def test_what_makes_no_sense_is_refused_by_name(
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"nonsense", b'"\xff"', b"NaN"])
-def test_what_is_no_json_is_refused(client: httpx2.Client, body: bytes) -> None:
+def test_malformed_json_is_refused(client: httpx2.Client, body: bytes) -> None:
     assert "JSON" in refusal(client.post("runs", content=body), 400, 3)
 
 
@@ -198,7 +198,7 @@ def test_an_empty_list_is_left_out(client: httpx2.Client) -> None:
         assert client.get(path, params={"filter": wanted}).json() == {"total_size": 0}
 
 
-def test_whole_numbers_of_schedules_are_texts(client: httpx2.Client) -> None:
+def test_integers_of_schedules_are_strings(client: httpx2.Client) -> None:
     body = {**RUN, "trigger": {"periodic_schedule": {"interval_second": 3600}}, "mode": "DISABLE"}
     made = client.post("recurringruns", json={**body, "max_concurrency": 2}).json()
     assert made["trigger"]["periodic_schedule"] == {"interval_second": "3600"}
@@ -383,7 +383,7 @@ def test_pages_stay_right_while_others_write(server: Server, client: httpx2.Clie
         writer.join()
 
 
-def test_many_at_once_are_all_answered(server: Server, client: httpx2.Client) -> None:
+def test_many_concurrent_requests(server: Server, client: httpx2.Client) -> None:
     """No run is lost, and nobody is refused."""
     experiment = client.post("experiments", json={"display_name": "crowd"}).json()["experiment_id"]
     made: list[str] = []

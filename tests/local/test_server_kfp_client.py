@@ -190,13 +190,13 @@ def test_a_run_that_fails_says_why(client: kfp.Client) -> None:
     assert (task.state, "no, never" in task.error.message) == ("FAILED", True)
 
 
-def test_what_cannot_run_here_is_taken_and_fails_as_a_run(client: kfp.Client) -> None:
+def test_a_pipeline_that_cannot_run_here_fails_as_a_run(client: kfp.Client) -> None:
     found = ended(client, client.create_run_from_pipeline_func(asked.far_away, {}).run_id)
     assert found.state == "FAILED"
     assert "image" in found.error.message
 
 
-def test_a_platform_that_is_asked_for_comes_along(client: kfp.Client, tmp_path: Path) -> None:
+def test_a_platform_spec_is_kept(client: kfp.Client, tmp_path: Path) -> None:
     package = str(tmp_path / "secretive.yaml")
     Compiler().compile(asked.secretive, package)
     made = client.create_run_from_pipeline_package(package, {})
@@ -384,7 +384,7 @@ def test_a_schedule_that_makes_no_sense_is_refused(
     assert (status, why in said) == (400, True), said
 
 
-def test_the_other_place_answers_too(server: Server) -> None:
+def test_the_api_answers_below_pipeline_too(server: Server) -> None:
     client = kfp.Client(host=f"{server.address}/pipeline", existing_token=server.token)
     assert client.get_kfp_healthz().multi_user is False
     assert client.list_pipelines().total_size is not None

@@ -43,7 +43,7 @@ def _state(client: httpx2.Client, uid: str) -> str:
 
 
 @pytest.mark.parametrize("examples", [2, pytest.param(20, marks=pytest.mark.heavy)])
-def test_every_answer_is_written_down(server: Server, examples: int) -> None:
+def test_every_response_is_documented(server: Server, examples: int) -> None:
     """As schemathesis asks: by the examples, at the edges of every type, and at random."""
     command = [
         Path(sys.executable).with_name("schemathesis"),
@@ -62,7 +62,7 @@ def test_every_answer_is_written_down(server: Server, examples: int) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_the_document_is_whole(server: Server) -> None:
+def test_every_route_documents_its_errors(server: Server) -> None:
     """Every route says how it may fail, and in which words."""
     with server.client() as client:
         document = client.get("/api/v1/openapi.json").json()

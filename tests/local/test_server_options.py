@@ -128,7 +128,7 @@ def test_a_resumed_run_takes_jobs(asking: Asking) -> None:
     assert (resumed["state"], resumed["outputs"]) == ("succeeded", {"Output": "there"})
 
 
-def test_on_host_is_for_the_server_to_allow(asking: Asking, tmp_path: Path) -> None:
+def test_the_server_must_allow_on_host(asking: Asking, tmp_path: Path) -> None:
     refused = asking.json("run", "saying.py", "--on-host")["error"]
     assert refused["code"] == "not-allowed"
     assert "--on-host" in refused["hint"]
@@ -142,7 +142,7 @@ def test_on_host_is_for_the_server_to_allow(asking: Asking, tmp_path: Path) -> N
         assert ran.stderr.splitlines()[0] == plain.stderr.splitlines()[0]  # that no image is used
 
 
-def test_a_platform_file_stays_where_it_is(asking: Asking) -> None:
+def test_a_platform_file_is_never_sent(asking: Asking) -> None:
     """It names files and variables of one machine; nothing of it leaves that."""
     secret = asking.folder / "platform.toml"
     secret.write_text('[secrets.key]\nvalue = { file = "/etc/hostname" }\n')

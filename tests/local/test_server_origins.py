@@ -160,7 +160,7 @@ def test_the_api_leads_to_the_notebooks_and_serves_none(server: Server, table: T
             assert httpx2.get(server.apps + path).status_code == 404
 
 
-def test_with_a_template_a_session_reaches_its_own_notebook_alone(tmp_path: Path) -> None:
+def test_with_a_template_a_session_reaches_only_its_notebook(tmp_path: Path) -> None:
     table = TargetTable(tmp_path / "targets.toml")
     project = Project(tmp_path)
     asked = ("--targets", str(table.path), "--apps-origin", "http://{name}-{id}.example.org")
@@ -207,7 +207,7 @@ def _other_port(server: Server) -> int:
     return port
 
 
-def test_a_template_that_is_no_origin_is_refused(tmp_path: Path) -> None:
+def test_a_malformed_template_is_refused(tmp_path: Path) -> None:
     project = Project(tmp_path)
     (project / "targets.toml").touch()
     words = ("server", "--port", "0", "--apps-origin", "https://{who}.org")

@@ -12,9 +12,9 @@ from tests.driver import Project
 from tests.local.programs.compiling import run_script
 from tests.local.server import Server, run_server
 from tests.local.test_cmd_pipeline import answer
-from tests.local.test_robust_postgres import Server as PostgreSQL
-from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
-from tests.local.test_server_running import Asking, gone
+from tests.local.test_postgres_failures import Server as PostgreSQL
+from tests.local.test_postgres_failures import mortal  # noqa: F401 - a fixture
+from tests.local.test_server_run_workers import Asking, gone
 from tests.wait import wait_until
 
 from clew.prov.events import Ended, from_batch
@@ -198,7 +198,7 @@ def test_a_database_that_is_away(
         survives(asking, outage, server, other)
 
 
-def test_a_server_that_alone_loses_its_database(
+def test_one_of_two_servers_loses_its_database(
     asking: Asking,
     mortal: PostgreSQL,  # noqa: F811
     tmp_path: Path,

@@ -45,7 +45,7 @@ def client(server: Server) -> Iterator[httpx2.Client]:
         yield opened
 
 
-def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
+def test_a_target_gets_the_request_and_the_user_but_not_the_token(
     server: Server, table: TargetTable
 ) -> None:
     heard: list[bytes] = []
@@ -151,9 +151,7 @@ def test_an_answer_comes_as_it_is_made(client: httpx2.Client, table: TargetTable
             assert b"".join(pieces) == b"second"
 
 
-def test_a_request_goes_on_as_it_is_sent_and_may_be_answered_meanwhile(
-    server: Server, table: TargetTable
-) -> None:
+def test_requests_and_responses_are_streamed(server: Server, table: TargetTable) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await read_head(reader)
         assert b"transfer-encoding: chunked" in asked
@@ -192,7 +190,7 @@ def test_answers_without_a_body_have_none(client: httpx2.Client, table: TargetTa
             assert client.get("/notebook/me/bodyless/204").status_code == 204
 
 
-def test_an_answer_that_ends_with_its_connection_is_whole(
+def test_a_response_delimited_by_close_is_complete(
     client: httpx2.Client, table: TargetTable
 ) -> None:
     with run_upstream(respond_with(b"HTTP/1.0 200 OK\r\n\r\nall there is")) as port:
@@ -211,7 +209,7 @@ def test_a_connection_that_was_closed_while_it_waited_costs_nothing(
             assert client.get("/notebook/me/fickle/").text == "ok"
 
 
-def test_a_target_that_answers_early_does_not_take_the_next_request_for_the_rest(
+def test_an_early_response_does_not_desynchronize_the_connection(
     server: Server, client: httpx2.Client, table: TargetTable
 ) -> None:
     async def early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -228,7 +226,7 @@ def test_a_target_that_answers_early_does_not_take_the_next_request_for_the_rest
         assert client.get("/notebook/me/early/").text == "GET"
 
 
-def test_a_target_speaks_for_itself_alone(
+def test_a_target_cannot_set_cookies_or_policies_of_the_server(
     server: Server, client: httpx2.Client, table: TargetTable
 ) -> None:
     said = (
@@ -246,7 +244,7 @@ def test_a_target_speaks_for_itself_alone(
     assert not dropped & set(answer.headers)
 
 
-def test_what_a_viewers_maker_chooses_takes_no_address_of_the_server(tmp_path: Path) -> None:
+def test_a_viewer_cannot_take_over_a_route_of_the_server(tmp_path: Path) -> None:
     """Its cluster is away, so whatever it asks that for is 502."""
     nowhere = tmp_path / "kubeconfig"
     nowhere.write_text(NOWHERE)
@@ -295,7 +293,7 @@ def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
     assert found.last_activity > 0
 
 
-def test_a_table_that_makes_no_sense_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_malformed_table_is_refused_at_start(tmp_path: Path) -> None:
     project = Project(tmp_path)
     table = tmp_path / "targets.toml"
     for text in ('["notebook/x"]\naddress = "a:1"', '["notebook/a/b"]\naddress = "a"', "x = ["):
@@ -305,7 +303,7 @@ def test_a_table_that_makes_no_sense_is_refused_at_once(tmp_path: Path) -> None:
         assert b"targets.toml" in ran.stderr
 
 
-def test_a_table_that_is_spoilt_while_it_is_used_is_told(
+def test_a_table_that_becomes_malformed_is_reported(
     client: httpx2.Client, table: TargetTable
 ) -> None:
     good = table.path.read_text()

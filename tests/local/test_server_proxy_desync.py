@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.driver import Project
 from tests.local import desync
 from tests.local.server import Server, run_server
-from tests.local.test_server_sockets import jupyter
+from tests.local.test_server_websockets import jupyter
 from tests.local.upstream import TargetTable
 
 _WEB = "/notebook/me/web/"

@@ -135,7 +135,7 @@ def test_a_file_is_made_again_there_and_put_here(chain: LocalAndRemote) -> None:
     assert [one["id"] for one in chain.remote_json("list")] == [f"e{n}" for n in range(1, 7)]
 
 
-def test_what_lies_here_as_it_was_is_sent(chain: LocalAndRemote) -> None:
+def test_unchanged_local_files_are_sent(chain: LocalAndRemote) -> None:
     """The server has never seen a.mid; this machine has it."""
     chain.remove("b.mid", "raw.txt")
     done = chain.run_both("recreate", "b.mid", "--json")
@@ -154,7 +154,7 @@ def test_what_is_stored_is_taken(chain: LocalAndRemote) -> None:
     assert chain.read("c.txt") == "6\n"
 
 
-def test_what_cannot_be_made_again_says_why(chain: LocalAndRemote) -> None:
+def test_an_execution_that_cannot_be_recreated_says_why(chain: LocalAndRemote) -> None:
     chain.write("a.mid", "changed\n")
     chain.remove("b.mid")
     chain.sh("echo x > d.mid; cat d.mid > e.mid", "--exclude", "*.mid")

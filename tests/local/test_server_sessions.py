@@ -80,7 +80,7 @@ def test_a_session_ends_by_itself(server: Server, browser: httpx2.Client, forge:
     assert asked(server.address + ASKED, **{name: forge(past, API_AUDIENCE)}) == 401
 
 
-def test_the_cookie_says_when_it_ends_and_is_not_the_token(server: Server) -> None:
+def test_the_cookie_expires_and_does_not_contain_the_token(server: Server) -> None:
     given = httpx2.get(f"{server.address}/?token={server.token}").headers["set-cookie"]
     assert f"Max-Age={SESSION_SECONDS}" in given
     assert "HttpOnly" in given
@@ -93,7 +93,7 @@ def test_the_cookie_says_when_it_ends_and_is_not_the_token(server: Server) -> No
     assert "Secure" in secure
 
 
-def test_what_was_changed_is_no_session(server: Server, browser: httpx2.Client) -> None:
+def test_a_forged_session_is_refused(server: Server, browser: httpx2.Client) -> None:
     ((name, value),) = browser.cookies.items()
     identity, until, signature = value.split(".")
     for forged in (

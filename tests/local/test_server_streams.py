@@ -145,7 +145,7 @@ def test_nothing_is_lost_or_doubled_by_a_new_server(
         assert [one.get("id") for one in every] == [one.get("id") for one in [*first, *rest]]
 
 
-def test_the_events_of_what_nobody_knows(project: Project) -> None:
+def test_events_of_an_unknown_run(project: Project) -> None:
     with run_server(project, "--runs", "2") as server, server.client() as client:
         for path in ("runs/r9/events", "tasks/r9/train/log"):
             assert client.get(f"/api/v1/{path}").status_code == 404
@@ -176,7 +176,7 @@ def test_a_log_is_followed_and_taken_up_again(project: Project, spec: str, gate:
         assert "training with 0.75\n" in text(whole(client, f"tasks/{run}/train/log"))
 
 
-def test_a_task_that_is_tried_again_begins_anew(project: Project, tmp_path: Path) -> None:
+def test_the_log_of_a_retried_task_restarts(project: Project, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     words = ["-p", f"folder={marks}", "-p", "kind=python", "-p", "tries=2"]
@@ -236,7 +236,7 @@ def test_many_follow_one_log(project: Project, spec: str, gate: Path) -> None:
         assert heard == [stored] * 40
 
 
-def test_who_reads_slowly_holds_nobody_up(project: Project) -> None:
+def test_a_slow_reader_does_not_block_others(project: Project) -> None:
     size = 30_000_000
     (project / "big.bin").write_bytes(b"clew" * (size // 4))
     project.sh("cat big.bin > /dev/null")

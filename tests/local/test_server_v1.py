@@ -123,7 +123,7 @@ def test_versions_of_a_path(client: httpx2.Client) -> None:
     assert [one["execution"] for one in found] == ["e1", "e2"]
 
 
-def test_bytes_whole_and_in_part(client: httpx2.Client, project: Project) -> None:
+def test_content_and_ranges_of_it(client: httpx2.Client, project: Project) -> None:
     whole = (project / "big.bin").read_bytes()
     at = f"/api/v1/versions/e1:{project / 'big.bin'}/content"
     found = client.get(at)
@@ -152,7 +152,7 @@ def test_bytes_whole_and_in_part(client: httpx2.Client, project: Project) -> Non
     assert (head.status_code, head.headers["content-length"]) == (200, str(len(whole)))
 
 
-def test_bytes_that_nobody_has(client: httpx2.Client) -> None:
+def test_unknown_content(client: httpx2.Client) -> None:
     assert client.get("/api/v1/versions/e1:/no/such/content").status_code == 404
     refused = client.get("/api/v1/versions/e1/content")
     assert (refused.status_code, refused.json()["code"]) == (400, "usage")
@@ -184,7 +184,7 @@ def test_lineage(client: httpx2.Client, project: Project) -> None:
     assert "lines.txt" in {Path(node["label"]).name for node in down["nodes"]}
 
 
-def test_what_lies_between(client: httpx2.Client) -> None:
+def test_paths_between_two_nodes(client: httpx2.Client) -> None:
     found = get(client, "lineage/between", a="raw.csv", b="lines.txt")
     names = [Path(node.split("@")[0]).name for node in found["shortest"]]
     assert (names[0], names[2], names[-1]) == ("raw.csv", "sorted.csv", "lines.txt")
@@ -287,7 +287,7 @@ def test_what_cannot_be_run_is_refused_at_once(client: httpx2.Client, project: P
     assert unknown.status_code == 404
 
 
-def test_a_run_is_canceled_and_gone_on_with(
+def test_a_run_is_canceled_and_resumed(
     client: httpx2.Client, project: Project, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
@@ -306,7 +306,7 @@ def test_a_run_is_canceled_and_gone_on_with(
     assert client.post(f"/api/v1/runs/{uid}/resume").status_code == 400
 
 
-def test_without_a_token_nothing_is_said(server: Server, client: httpx2.Client) -> None:
+def test_requests_without_a_token_are_refused(server: Server, client: httpx2.Client) -> None:
     with httpx2.Client(base_url=server.address) as stranger:
         for path in ("/api/v1/executions", "/api/v1/openapi.json", "/", "/api/v1/no/such"):
             assert stranger.get(path).status_code == 401
@@ -358,7 +358,9 @@ def test_a_server_without_its_database_lives_but_is_not_ready(tmp_path: Path) ->
             assert client.get("/api/v1/executions").status_code >= 500
 
 
-def test_connections_that_the_database_cut_are_made_anew(tmp_path: Path, shared_graph: str) -> None:
+def test_connections_that_the_database_closed_are_reopened(
+    tmp_path: Path, shared_graph: str
+) -> None:
     project = Project(tmp_path, CLEW_GRAPH=f"{shared_graph} application_name=cut")
     with run_server(project, "--runs", "2") as server, server.client() as client:
         with ThreadPoolExecutor(8) as many:

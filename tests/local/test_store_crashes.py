@@ -109,7 +109,7 @@ def test_a_killed_sweep_loses_nothing_that_is_live(tmp_path: Path) -> None:
         check(tmp_path / "s", live)
 
 
-def test_two_writers_and_a_sweep_at_once(tmp_path: Path) -> None:
+def test_two_writers_and_gc_at_the_same_time(tmp_path: Path) -> None:
     """Nothing is live but by lease: the sweep must leave what the living writers have put."""
     with (
         process(str(WRITER), str(tmp_path / "s"), "1", "300000") as first,
@@ -262,7 +262,7 @@ def test_no_store_can_be_made_in_a_read_only_folder(tmp_path: Path) -> None:
         Store(path / "s")
 
 
-def test_an_unreadable_file_is_said(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     """As root nothing is unreadable, so somebody else asks."""
     (tmp_path / "secret").write_bytes(b"x")
     (tmp_path / "secret").chmod(0)

@@ -117,7 +117,7 @@ def test_on_a_terminal_the_user_is_asked(victim: Project) -> None:
     assert b"typed-by-the-user" not in out + err
 
 
-def test_a_repeat_of_a_record_made_elsewhere_is_no_way_around(victim: Project) -> None:
+def test_repeats_of_records_made_elsewhere_get_no_secrets(victim: Project) -> None:
     victim("repeat", "e1", "--secret", NAME, status=3)
     assert victim.error("repeat", "e2", status=2)[0] == "secrets-needed"
 
@@ -141,7 +141,7 @@ except OSError:
 """
 
 
-def test_there_is_no_network_unless_it_is_allowed(tmp_path: Path) -> None:
+def test_the_network_must_be_allowed(tmp_path: Path) -> None:
     """And the record says which it was."""
     author = Project(tmp_path / "author")
     author.write("connect.py", CONNECT)
@@ -250,7 +250,7 @@ def test_a_secret_that_cannot_be_compared_is_a_candidate(tmp_path: Path) -> None
     assert {"random", "clock"} <= {cause["cause"] for cause in causes}
 
 
-def test_what_differs_in_masked_secrets_alone_is_equivalent(tmp_path: Path) -> None:
+def test_outputs_that_differ_only_in_masked_secrets_are_equivalent(tmp_path: Path) -> None:
     """The first run keeps what it prints of a credential file, and a repeat masks it."""
     clew = Project(tmp_path)
     clew.write(".env", "API_KEY=a-value-of-the-env-file\n")

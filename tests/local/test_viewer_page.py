@@ -92,7 +92,7 @@ def volume(server: tuple[Server, Path], browser: BrowserContext) -> Iterator[Vol
         yield Volume(page, folder, running)
 
 
-def test_it_all_works_by_keyboard(volume: Volume, tmp_path: Path) -> None:
+def test_everything_works_by_keyboard(volume: Volume, tmp_path: Path) -> None:
     page = volume.page
     volume.expect_names("sub", "caf\ufffd", "notes.txt", "out")
     volume.press("ArrowDown")
@@ -134,7 +134,7 @@ def test_it_all_works_by_keyboard(volume: Volume, tmp_path: Path) -> None:
     assert page_errors(page) == []
 
 
-def test_text_is_edited_and_nobody_is_overwritten_unasked(volume: Volume) -> None:
+def test_text_is_edited_and_a_changed_file_is_not_overwritten(volume: Volume) -> None:
     page, file = volume.page, volume.folder / "notes.txt"
     volume.go("?show=notes.txt")
     area = page.locator("#content textarea")
@@ -159,7 +159,7 @@ def test_text_is_edited_and_nobody_is_overwritten_unasked(volume: Volume) -> Non
     assert [error for error in page_errors(page) if "412" not in error] == []
 
 
-def test_pictures_sound_and_film_are_shown(volume: Volume) -> None:
+def test_images_audio_and_video_are_shown(volume: Volume) -> None:
     page, folder = volume.page, volume.folder / "sub"
     expect(page.locator("#count")).not_to_be_empty()
     (folder / "a.png").write_bytes(picture(7, 5))
@@ -194,7 +194,7 @@ def picture(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def test_names_that_are_no_text_open_and_links_out_do_not(volume: Volume) -> None:
+def test_names_that_are_not_utf8_open_and_links_outside_do_not(volume: Volume) -> None:
     page = volume.page
     volume.go("?show=caf%25E9")
     expect(page.locator("#content textarea")).to_have_value("latin")
@@ -202,7 +202,7 @@ def test_names_that_are_no_text_open_and_links_out_do_not(volume: Volume) -> Non
     expect(page.locator("#problem")).to_have_text("403 Forbidden")
 
 
-def test_an_address_leads_to_nothing_but_files(volume: Volume) -> None:
+def test_an_address_cannot_leave_the_volume(volume: Volume) -> None:
     page = volume.page
     for away in ("..", "%2e%2e", ".%2E", "..\\..\\.."):
         volume.go(f"{away}/{away}/{away}/{away}/healthz")
@@ -211,7 +211,7 @@ def test_an_address_leads_to_nothing_but_files(volume: Volume) -> None:
         expect(page.locator("#problem")).to_have_text(re.compile("^40[04] "))
 
 
-def test_what_is_seen_is_in_the_address(volume: Volume) -> None:
+def test_the_view_is_in_the_url(volume: Volume) -> None:
     page = volume.page
     volume.go("?sort=size&order=desc")
     expect(page.locator("th[aria-sort=descending]")).to_have_text("Size")

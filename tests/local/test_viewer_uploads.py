@@ -109,7 +109,7 @@ def test_files_are_dropped_and_two_are_sent_at_a_time(upload: Upload, tmp_path: 
     assert page_errors(page) == []
 
 
-def test_an_upload_goes_on_after_a_break_and_when_it_is_chosen_again(
+def test_an_interrupted_upload_resumes_by_itself_and_after_a_reload(
     upload: Upload, large: Path
 ) -> None:
     page, size = upload.page, large.stat().st_size
@@ -133,9 +133,7 @@ def test_an_upload_goes_on_after_a_break_and_when_it_is_chosen_again(
     assert (upload.folder / large.name).read_bytes() == large.read_bytes()
 
 
-def test_an_upload_that_only_was_not_put_in_its_place_is_not_sent_again(
-    upload: Upload, large: Path
-) -> None:
+def test_a_complete_upload_is_only_moved_to_its_place(upload: Upload, large: Path) -> None:
     page, size = upload.page, large.stat().st_size
     page.set_input_files("#picked", large)
     upload.next_piece().continue_()

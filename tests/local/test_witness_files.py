@@ -92,7 +92,7 @@ def test_a_descriptor_opened_again(
     assert ran.cat("file", "@input") == b"old\n"
 
 
-def test_reading_and_writing_are_told_apart(project: Project) -> None:
+def test_reading_and_writing_are_distinguished(project: Project) -> None:
     for name in ("read", "both", "replaced", "appended", "moved", "removed"):
         (project / name).write_text(name)
     ran = project.sh(
@@ -148,9 +148,7 @@ def test_names_change(project: Project, built: Path, flags: tuple[str, ...]) -> 
         assert not (project / name).exists()
 
 
-def test_an_exchange_of_files_nobody_opened_has_both_lineages(
-    project: Project, built: Path
-) -> None:
+def test_an_exchange_of_unopened_files_swaps_their_lineages(project: Project, built: Path) -> None:
     (project / "e").write_text("was e\n")
     (project / "f").write_text("was f\n")
     first = project.sh("echo new e > e; echo new f > f")

@@ -14,7 +14,7 @@ SHELLS = ["dash", "bash"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_who_holds_the_descriptor_wrote_the_file(project: Project, shell: str) -> None:
+def test_the_process_that_holds_the_descriptor_wrote_the_file(project: Project, shell: str) -> None:
     (project / "raw").write_text("b\na\n")
     ran = project.exec(
         shell,

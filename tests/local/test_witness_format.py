@@ -84,7 +84,7 @@ def test_every_gap_the_tracer_writes_is_described() -> None:
 
 
 @pytest.mark.parametrize("cut", [None, 1, 3, 100])
-def test_a_trace_reads_as_the_page_says(tmp_path: Path, cut: int | None) -> None:
+def test_a_trace_follows_the_documented_format(tmp_path: Path, cut: int | None) -> None:
     trace = tmp_path / "trace"
     command = ["sh", "-c", "echo x > f; mv f g; cat g | cat; rm g"]
     words = [

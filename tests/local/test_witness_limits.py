@@ -69,7 +69,7 @@ def test_system_v_shared_memory_is_a_gap(project: Project) -> None:
     assert [gap["what"] for gap in ran.gaps] == ["shared-memory"]
 
 
-def test_tracing_inside_the_trace_is_refused_and_said(project: Project) -> None:
+def test_nested_tracing_is_refused_and_reported(project: Project) -> None:
     code = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != -1)"
     ran = project.exec(sys.executable, "-c", code)
     assert ran.status == 0

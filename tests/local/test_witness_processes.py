@@ -70,7 +70,7 @@ def test_a_process_that_exits_while_its_threads_start_others(project: Project, b
     assert (ran.status, ran.programs()) == (0, ["births"] * 21)
 
 
-def test_memory_shared_with_a_child_mixes_nobody_up(project: Project, built: Path) -> None:
+def test_memory_shared_with_a_child_process(project: Project, built: Path) -> None:
     for name in ("child's", "mine", "mine too", "mine last"):
         (project / name).write_text(name)
     names = ("child's", "mine", "mine too", "mine last")
@@ -190,7 +190,7 @@ def test_the_order_of_the_environment_is_kept(project: Project) -> None:
     assert lines == [f"{name}={value}" for name, value in project.environment.items()]
 
 
-def test_a_preloaded_library_of_the_user_s_own_stays(project: Project, built: Path) -> None:
+def test_the_user_s_preloaded_library_stays(project: Project, built: Path) -> None:
     library = built / "own.so"
     if not library.exists():
         import subprocess

@@ -117,7 +117,7 @@ def test_a_database(project: Project) -> None:
     assert ran.gaps == []
 
 
-def test_every_state_between_is_kept_for_who_read_it(project: Project) -> None:
+def test_every_version_that_was_read_is_kept(project: Project) -> None:
     ran = project.sh("for n in 1 2 3; do echo $n > f; cat f > copy$n; done")
     assert [ran.cat("f", f"@{n}") for n in (1, 2, 3)] == [b"1\n", b"2\n", b"3\n"]
     assert {(fact.who, fact.ordinal) for fact in ran.used("f")} == {
@@ -161,7 +161,7 @@ def test_a_reader_while_the_writer_still_writes(project: Project, built: Path) -
 
 @pytest.mark.parametrize("stored", [True, False], ids=["stored", "at once"])
 @pytest.mark.parametrize("outside", ["append", "replace", "rewrite"])
-def test_changed_by_somebody_else_while_it_is_open(
+def test_changed_by_another_program_while_it_is_open(
     project: Project, built: Path, outside: str, stored: bool
 ) -> None:
     """Never recorded with bytes that were not read, and the doubt is said."""
@@ -190,9 +190,7 @@ def test_changed_by_somebody_else_while_it_is_open(
     assert [gap["path"] for gap in ran.gaps if gap["what"] == "content"] == [str(path)]
 
 
-def test_changed_by_somebody_else_when_nobody_reads_it_any_more(
-    project: Project, built: Path
-) -> None:
+def test_changed_by_another_program_after_the_last_read(project: Project, built: Path) -> None:
     (project / "f").write_text("one\n")
     (project / "g").write_text("x\n")
     line = f"cat f; {compiled('opens', built)} later g"
@@ -204,7 +202,7 @@ def test_changed_by_somebody_else_when_nobody_reads_it_any_more(
     assert ran.kept("f", 1) in (b"one\n", None)
 
 
-def test_appended_to_by_somebody_else_after_it_was_read(project: Project) -> None:
+def test_appended_to_by_another_program_after_it_was_read(project: Project) -> None:
     """Whoever read it still has it open: what came later it did not read."""
     (project / "f").write_text("one\n")
     code = "import sys; f = open('f'); print(f.read(), end='', flush=True); sys.stdin.read()"
@@ -218,7 +216,7 @@ def test_appended_to_by_somebody_else_after_it_was_read(project: Project) -> Non
     assert [gap["path"] for gap in ran.gaps] == [str(project / "f")]
 
 
-def test_an_output_changed_by_somebody_else(project: Project, built: Path) -> None:
+def test_an_output_changed_by_another_program(project: Project, built: Path) -> None:
     """What a process left, and what another read there, are two things."""
     (project / "g").write_text("x\n")
     running = project.start_exec("sh", "-c", f"cp g f; {compiled('opens', built)} later g; cat f")
@@ -232,7 +230,7 @@ def test_an_output_changed_by_somebody_else(project: Project, built: Path) -> No
     assert ran.writers("f") == {"cp"}
 
 
-def test_a_child_goes_on_with_the_file_its_parent_opened(project: Project) -> None:
+def test_a_child_continues_with_the_file_its_parent_opened(project: Project) -> None:
     code = (
         "import os, time\n"
         "parent = os.getpid()\n"

@@ -56,7 +56,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("code", READERS.values(), ids=READERS.keys())
-def test_whoever_reads_gets_the_input(project: Project, code: str) -> None:
+def test_input_reaches_the_process_that_reads(project: Project, code: str) -> None:
     ran = project.exec(sys.executable, "-c", code, input=b"word\n", timeout=60)
     assert ran.out.strip() == b"word"
     assert ran.stream("stdin") == b"word\n"
@@ -137,7 +137,7 @@ def test_signals_reach_the_command(project: Project, number: signal.Signals) -> 
     assert (ran.status, ran.out) == (9, b"caught\n")
 
 
-def test_a_signal_that_nobody_catches_ends_it(project: Project) -> None:
+def test_an_uncaught_signal_ends_the_command(project: Project) -> None:
     running = project.start_exec("sh", "-c", "echo ready; exec sleep 60")
     assert running.stdout is not None
     assert running.stdout.readline() == b"ready\n"
@@ -159,7 +159,7 @@ def test_the_signal_state_is_as_it_was(project: Project) -> None:
     assert _signals(project.exec(*command).out.decode()) == _signals(alone)
 
 
-def test_nobody_reads_the_output_any_more(project: Project) -> None:
+def test_a_closed_output_pipe(project: Project) -> None:
     line = f"{' '.join(CLEW)} exec -- yes | head -n 1"
     ran = subprocess.run(
         ["sh", "-c", line],

@@ -50,7 +50,7 @@ def test_two_projects_make_it_once(tmp_path: Path, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "empty"])
-def test_a_damaged_one_is_made_anew(tmp_path: Path, cache: Path, damage: str) -> None:
+def test_a_damaged_cache_is_rebuilt(tmp_path: Path, cache: Path, damage: str) -> None:
     here = project(tmp_path, cache)
     here.exec("true")
     file, before = kept(cache)

@@ -28,7 +28,7 @@ def uids(found: list[dict[str, Any]]) -> dict[str, str]:
     return {one["id"]: one["uid"] for one in found}
 
 
-def test_push_says_the_same(both: LocalAndRemote) -> None:
+def test_push_prints_the_same(both: LocalAndRemote) -> None:
     both.run_both("push", "remote", "e2")
     assert "pushed" not in both.run_both("push", "remote", "e77", status=5)
     both.run_both("push", "remote")
@@ -42,7 +42,7 @@ def test_push_says_the_same(both: LocalAndRemote) -> None:
     assert both.run_remote("push", "full").returncode == 4
 
 
-def test_what_was_pushed_from_a_server_is_whole(both: LocalAndRemote, tmp_path: Path) -> None:
+def test_a_push_from_a_server_is_complete(both: LocalAndRemote, tmp_path: Path) -> None:
     """Another project has all of it: files, notes, names."""
     assert both.run_remote("push", "remote").returncode == 0
     other = Project(tmp_path / "other")

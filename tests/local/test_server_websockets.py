@@ -73,7 +73,7 @@ def echo(connection: ServerConnection) -> None:
             connection.send(message)
 
 
-def test_messages_pass_both_ways_whatever_they_hold(server: Server, table: TargetTable) -> None:
+def test_messages_pass_in_both_directions(server: Server, table: TargetTable) -> None:
     large = secrets.token_bytes(8 << 20)
     with behind(echo, subprotocols=["v2", "v1"]) as port:
         table.add("notebook/me/echo", port)
@@ -84,9 +84,7 @@ def test_messages_pass_both_ways_whatever_they_hold(server: Server, table: Targe
                 assert one.recv(WAIT) == message
 
 
-def test_a_target_hears_what_was_asked_but_not_the_token(
-    server: Server, table: TargetTable
-) -> None:
+def test_a_target_gets_the_request_but_not_the_token(server: Server, table: TargetTable) -> None:
     heard: list[tuple[str, Any]] = []
 
     def handler(connection: ServerConnection) -> None:
@@ -114,7 +112,7 @@ def test_a_target_hears_what_was_asked_but_not_the_token(
     assert "Authorization" not in given
 
 
-def test_either_side_ends_it_and_says_why(server: Server, table: TargetTable) -> None:
+def test_close_codes_pass_in_both_directions(server: Server, table: TargetTable) -> None:
     ended: list[tuple[int, str]] = []
     told = threading.Event()
 
@@ -143,7 +141,7 @@ def test_either_side_ends_it_and_says_why(server: Server, table: TargetTable) ->
     assert ended == [(4999, "bored")]
 
 
-def test_a_side_that_is_lost_is_told_to_the_other(server: Server, table: TargetTable) -> None:
+def test_a_lost_connection_closes_the_other_side(server: Server, table: TargetTable) -> None:
     lost = threading.Event()
 
     def handler(connection: ServerConnection) -> None:
@@ -168,7 +166,9 @@ def test_a_side_that_is_lost_is_told_to_the_other(server: Server, table: TargetT
             assert lost.wait(WAIT)
 
 
-def test_who_is_refused_hears_what_the_target_said(server: Server, table: TargetTable) -> None:
+def test_a_refused_upgrade_returns_the_response_of_the_target(
+    server: Server, table: TargetTable
+) -> None:
     with run_upstream(
         respond_with(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
     ) as port:
@@ -182,9 +182,7 @@ def test_who_is_refused_hears_what_the_target_said(server: Server, table: Target
         assert found.value.response.status_code == status
 
 
-def test_neither_a_stranger_nor_another_sites_page_gets_in(
-    server: Server, table: TargetTable
-) -> None:
+def test_upgrades_need_the_token_and_the_same_origin(server: Server, table: TargetTable) -> None:
     with behind(echo) as port, httpx2.Client() as browser:
         table.add("notebook/me/closed", port)
         browser.get(f"{server.address}/?token={server.token}")

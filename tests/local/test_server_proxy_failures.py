@@ -45,7 +45,7 @@ def client(server: Server) -> Iterator[httpx2.Client]:
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
     ],
 )
-def test_half_an_answer_never_looks_whole(
+def test_a_truncated_response_is_an_error(
     server: Server, client: httpx2.Client, table: TargetTable, begun: bytes
 ) -> None:
     with run_upstream(respond_with(begun)) as port:
@@ -70,7 +70,7 @@ def test_half_an_answer_never_looks_whole(
         (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "broken"),
     ],
 )
-def test_what_is_no_answer_is_told_as_such(
+def test_a_malformed_response_is_reported(
     client: httpx2.Client, table: TargetTable, said: bytes, code: str
 ) -> None:
     with run_upstream(respond_with(said)) as port:
@@ -79,7 +79,7 @@ def test_what_is_no_answer_is_told_as_such(
     assert (answer.status_code, answer.json()["code"]) == (502, code)
 
 
-def test_a_second_answer_is_given_to_nobody(client: httpx2.Client, table: TargetTable) -> None:
+def test_an_extra_response_is_discarded(client: httpx2.Client, table: TargetTable) -> None:
     one = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
     with run_upstream(respond_with(one + b"one" + one + b"two")) as port:
         table.add("notebook/me/twice", port)
@@ -88,7 +88,7 @@ def test_a_second_answer_is_given_to_nobody(client: httpx2.Client, table: Target
             assert (answer.status_code, answer.text) == (200, "one")
 
 
-def test_who_cannot_be_reached_is_named_to_programs_and_to_people(
+def test_an_unreachable_target_is_named_in_json_and_html(
     server: Server, client: httpx2.Client, table: TargetTable
 ) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -110,7 +110,7 @@ def test_who_cannot_be_reached_is_named_to_programs_and_to_people(
         assert stranger.get(f"{server.apps}/notebook/me/gone/").status_code == 401
 
 
-def test_a_target_hears_that_the_client_went(server: Server, table: TargetTable) -> None:
+def test_a_client_that_disconnects_closes_the_target(server: Server, table: TargetTable) -> None:
     gone = threading.Event()
     began = threading.Event()
 
@@ -150,9 +150,7 @@ def _memory(process: int) -> int:
     return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) << 10
 
 
-def test_who_does_not_take_what_was_asked_for_holds_up_the_target(
-    server: Server, table: TargetTable
-) -> None:
+def test_backpressure_reaches_the_target(server: Server, table: TargetTable) -> None:
     """What is not taken waits where it is: the server does not fetch it."""
     size = 256 << 20
     stuck = threading.Event()

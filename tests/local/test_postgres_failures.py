@@ -111,7 +111,7 @@ def test_projects_in_one_database_do_not_see_each_other(
     assert clew.json("fsck")["ok"]
 
 
-def test_many_at_once(clew: TrackedProject) -> None:
+def test_many_executions_at_the_same_time(clew: TrackedProject) -> None:
     running = [
         clew.start("exec", "--json", "--", "sh", "-c", f"sort data > o{n}") for n in range(6)
     ]
@@ -198,7 +198,7 @@ def test_a_recorder_is_killed_while_the_database_is_away(
     assert clew.leftovers() == []
 
 
-def test_an_address_that_is_none_is_refused(clew: TrackedProject) -> None:
+def test_a_malformed_address_is_refused(clew: TrackedProject) -> None:
     clew.environment["CLEW_GRAPH"] = "postgresql://host:port/x y"
     ran = clew("exec", "--", "touch", "it-ran", status=2)
     assert "CLEW_GRAPH is not the address" in ran.stderr
@@ -314,7 +314,7 @@ def test_the_server_is_restarted_meanwhile(clew: TrackedProject, mortal: Server)
     assert [found["state"] for found in clew.json("list")] == ["done"]
 
 
-def test_a_killed_one_is_told_into_postgres(clew: TrackedProject) -> None:
+def test_a_killed_execution_is_recovered_into_postgres(clew: TrackedProject) -> None:
     process = clew.start("exec", "--", "sh", "-c", "cat data; sleep 1000")
     assert process.stdout is not None
     assert process.stdout.readline() == "b\n"

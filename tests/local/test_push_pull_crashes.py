@@ -94,7 +94,7 @@ def test_a_pull_is_killed_at_any_moment(tmp_path: Path, clew: Project, remote: R
     assert remote.objects() == there
 
 
-def test_a_pull_goes_on_where_it_was(tmp_path: Path, clew: Project, remote: Remote) -> None:
+def test_a_killed_pull_resumes(tmp_path: Path, clew: Project, remote: Remote) -> None:
     clew("push", remote.url)
     other = project_with_remote(tmp_path / "there", remote)
     packs = other.folder / ".clew" / "store" / "packs"
@@ -109,9 +109,7 @@ def test_a_pull_goes_on_where_it_was(tmp_path: Path, clew: Project, remote: Remo
     assert count(other, executions_by_uid(clew)) == 3
 
 
-def test_a_sweep_beside_a_pull_takes_nothing_of_it(
-    tmp_path: Path, clew: Project, remote: Remote
-) -> None:
+def test_gc_during_a_pull(tmp_path: Path, clew: Project, remote: Remote) -> None:
     """What has arrived is named by nobody yet."""
     clew("push", remote.url)
     other = project_with_remote(tmp_path / "there", remote)
@@ -131,9 +129,7 @@ def test_a_sweep_beside_a_pull_takes_nothing_of_it(
     assert count(other, executions_by_uid(clew)) == 3
 
 
-def test_a_sweep_beside_a_push_takes_nothing_of_it(
-    tmp_path: Path, clew: Project, remote: Remote
-) -> None:
+def test_gc_during_a_push(tmp_path: Path, clew: Project, remote: Remote) -> None:
     """The execution is forgotten while it is pushed: its bytes stay as long as they are needed."""
     everything = executions_by_uid(clew)
     pushing = clew.start("push", remote.url, "n2")

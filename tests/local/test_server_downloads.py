@@ -100,7 +100,7 @@ def test_nothing_is_given_without_a_token(server: Server) -> None:
         assert stranger.get("/api/v1/executions/e1/events").status_code == 401
 
 
-def test_an_answer_that_is_not_taken_keeps_its_place_no_longer(
+def test_unread_responses_do_not_count_against_the_limit(
     server: Server, client: httpx2.Client
 ) -> None:
     """More come and go than may be under way at once, and none of them reads its answer."""

@@ -153,7 +153,7 @@ def runners(server: Server) -> list[int]:
     return found
 
 
-def test_a_run_is_done_with_what_it_was_given(asking: Asking) -> None:
+def test_a_run_gets_its_parameters(asking: Asking) -> None:
     with run_server(asking.project, "--runs", "2"):
         run = asking.ask("counting", log=str(asking.log), n=7)
         (found,) = asking.over(run)
@@ -163,7 +163,7 @@ def test_a_run_is_done_with_what_it_was_given(asking: Asking) -> None:
     assert (shown["uid"], shown["inputs"]["n"]) == (run, 7)
 
 
-def test_what_cannot_run_here_fails_as_a_run(asking: Asking) -> None:
+def test_a_run_that_cannot_start_fails(asking: Asking) -> None:
     with run_server(asking.project, "--runs", "2"):
         wrong = asking.ask("counting", log=str(asking.log), m=7)
         away = asking.ask("away")
@@ -174,7 +174,7 @@ def test_what_cannot_run_here_fails_as_a_run(asking: Asking) -> None:
     assert "image" in found[1].error
 
 
-def test_a_run_ends_when_somebody_wants_it_to(asking: Asking, tmp_path: Path) -> None:
+def test_a_run_is_canceled(asking: Asking, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     with run_server(asking.project, "--runs", "1"):
         run = asking.gated(gate)
@@ -194,7 +194,7 @@ def test_a_run_ends_when_somebody_wants_it_to(asking: Asking, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_goes_on_when_the_server_comes_back(
+def test_a_run_resumes_when_the_server_restarts(
     asking: Asking, tmp_path: Path, number: signal.Signals
 ) -> None:
     gate = tmp_path / "gate"
@@ -251,7 +251,7 @@ def test_a_run_that_only_the_catalogue_takes_for_failed_can_be_retried(asking: A
     assert asking.counted() == {"7": 1}
 
 
-def test_what_a_runner_left_that_was_killed_at_once_is_no_hindrance(asking: Asking) -> None:
+def test_files_left_by_a_killed_worker_do_not_matter(asking: Asking) -> None:
     run = asking.ask("counting", log=str(asking.log), n=7)
     left = asking.project / f".clew/spool/{run}"
     left.mkdir()

@@ -40,7 +40,7 @@ def locked(graph: Path) -> Iterator[None]:
 
 
 @pytest.mark.heavy  # half a minute: so long another writer is waited for
-def test_a_graph_that_somebody_else_has_locked(clew: TrackedProject) -> None:
+def test_a_graph_that_another_process_locked(clew: TrackedProject) -> None:
     clew("exec", "--", "true")
     with locked(clew.folder / ".clew" / "graph.db"):
         assert_recording_refused(clew, said="locked by another program")
@@ -118,7 +118,7 @@ def test_a_configuration_that_cannot_be_read(clew: TrackedProject) -> None:
         assert "hint: " in ran.stderr
 
 
-def test_a_leaving_that_nobody_can_tell_stands_in_nobody_s_way(clew: TrackedProject) -> None:
+def test_an_unreadable_spool_does_not_block_others(clew: TrackedProject) -> None:
     """What a killed execution left may be damaged, too."""
     process = start_paused(clew, "exit 0")
     spool = clew.folder / ".clew" / "spool"
@@ -140,7 +140,7 @@ def test_a_leaving_that_nobody_can_tell_stands_in_nobody_s_way(clew: TrackedProj
     assert clew.leftovers() == []
 
 
-def test_the_spool_s_lock_says_who_runs(clew: TrackedProject) -> None:
+def test_the_lock_of_the_spool_shows_what_runs(clew: TrackedProject) -> None:
     process = start_paused(clew, "exit 0")
     assert clew.states() == {"e1": "running"}
     (place,) = (clew.folder / ".clew" / "spool").iterdir()

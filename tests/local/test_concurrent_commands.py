@@ -64,7 +64,7 @@ def test_a_hundred_quick_ones(clew: TrackedProject) -> None:
     clew.assert_intact()
 
 
-def test_killed_ones_and_new_ones_at_once(clew: TrackedProject) -> None:
+def test_killed_and_new_executions_at_the_same_time(clew: TrackedProject) -> None:
     """Several newcomers find the same leavings: each is told once."""
     doomed = [clew.start("exec", "--", "sh", "-c", "cat data; sleep 1000") for _ in range(3)]
     for process in doomed:
@@ -187,7 +187,7 @@ def test_a_name_is_given_once(clew: TrackedProject) -> None:
     clew("exec", "--name", "mine", "--", "true")
 
 
-def test_a_name_is_given_once_also_at_once(clew: TrackedProject) -> None:
+def test_a_name_is_given_to_one_of_concurrent_executions(clew: TrackedProject) -> None:
     running = [clew.start("exec", "--name", "mine", "--", "true") for _ in range(5)]
     ends = []
     for process in running:

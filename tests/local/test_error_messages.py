@@ -56,7 +56,7 @@ def unchanged(
         ["export", "e99", "-o", "file"],
     ],
 )
-def test_what_nobody_knows(unchanged: TrackedProject, words: list[str]) -> None:
+def test_unknown_targets(unchanged: TrackedProject, words: list[str]) -> None:
     code, message, hint = unchanged.error(*words, status=5)
     assert code in ("not-found", "no-content")
     assert message
@@ -159,7 +159,7 @@ def test_a_pack_is_cut_or_gone(clew: TrackedProject) -> None:
     assert "done" in ran.stderr
 
 
-def test_a_damaged_index_is_made_anew_or_named(clew: TrackedProject) -> None:
+def test_a_damaged_index_is_rebuilt_or_reported(clew: TrackedProject) -> None:
     index = clew.folder / ".clew" / "store" / "index.db"
     for beside in index.parent.glob("index.db-*"):
         beside.unlink()

@@ -121,7 +121,7 @@ def test_a_full_disk_can_be_asked_and_freed(tmp_path: Path, kind: str) -> None:
 
 
 @as_root
-def test_a_full_disk_without_a_reserve_says_what_to_do(tmp_path: Path) -> None:
+def test_a_full_disk_without_a_reserve_gives_a_hint(tmp_path: Path) -> None:
     with small_disk("tmpfs", tmp_path / "project", 24):
         clew = _in(tmp_path)
         clew.write("data", "some data\n")
@@ -218,7 +218,7 @@ def powerless(tmp_path: Path) -> Iterator[Powerless]:
 
 
 @as_root
-def test_a_project_of_somebody_else(powerless: Powerless) -> None:
+def test_a_project_of_another_user(powerless: Powerless) -> None:
     powerless("exec", "--", "cat", "data")
     hidden = powerless.folder / ".clew"
     for path in (hidden, *hidden.rglob("*")):
@@ -279,7 +279,7 @@ def test_an_input_that_may_not_be_read_any_more(powerless: Powerless) -> None:
 
 
 @as_root
-def test_an_input_that_nobody_may_read(powerless: Powerless) -> None:
+def test_an_input_without_read_permission(powerless: Powerless) -> None:
     (powerless.folder / "data").chmod(0)
     ran = powerless("exec", "--", "cat", "data", status=1)
     assert "Permission denied" in ran.stderr
