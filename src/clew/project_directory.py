@@ -132,7 +132,7 @@ def find(start: Path, settings: Settings) -> ProjectDirectory:
     """The project of `start`: the one CLEW_PROJECT names, else the nearest one upwards."""
     if settings.project is not None:
         if (settings.project / NAME).is_dir():
-            return _open(settings.project)
+            return _open_checked(settings.project, settings)
         raise NoProject(
             f"CLEW_PROJECT names {settings.project}, which is no project",
             hint=f"clew init {settings.project}",
@@ -141,7 +141,7 @@ def find(start: Path, settings: Settings) -> ProjectDirectory:
         for root in (directory, _root_of_checkout(directory)):
             if root is not None and _is_project(root):
                 _check_owner(root)
-                return _open(root)
+                return _open_checked(root, settings)
     raise NoProject(f"no project in {start} or any directory above it", hint="clew init")
 
 
@@ -194,6 +194,8 @@ def init(root: Path, settings: Settings, *, trust: bool = False) -> ProjectDirec
     try:
         if trust or not exists:
             accept(directory, settings)
+        else:
+            _open_checked(root, settings)
     except OSError as error:
         if trust:
             raise NotAllowed(
@@ -262,13 +264,35 @@ def keep_from_git(directory: Path) -> None:
 _WRITTEN = ("cache", "graph.db", "log", "pending", "spool", "token", "unsent")
 
 
+def _open_checked(root: Path, settings: Settings) -> ProjectDirectory:
+    """Open a project, and refuse links in one that this user did not accept: a store that leads to
+    another project's would be emptied by `clew gc`."""
+    directory = _open(root)
+    if not is_accepted(directory, settings):
+        for place in (NAME, *(f"{NAME}/{name}" for name in _list(directory.path))):
+            for name in _list(root / place):
+                _refuse_link(root / place / name)
+    return directory
+
+
+def _list(place: Path) -> list[str]:
+    try:
+        return os.listdir(place)
+    except OSError:  # a file, or not ours to read
+        return []
+
+
+def _refuse_link(path: Path) -> None:
+    if os.path.islink(path):
+        raise NotAllowed(
+            f"{path} is a link: Clew did not make it",
+            hint="this directory may be malicious; clew init in another one",
+        )
+
+
 def _open(root: Path) -> ProjectDirectory:
     for name in _WRITTEN:  # what is left in the spool is removed, wherever it leads
-        if os.path.islink(root / NAME / name):
-            raise NotAllowed(
-                f"{root / NAME / name} is a link: Clew did not make it",
-                hint="this directory may be malicious; clew init in another one",
-            )
+        _refuse_link(root / NAME / name)
     config = root / NAME / "config.toml"
     try:
         values = tomllib.loads(config.read_text())

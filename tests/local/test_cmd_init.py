@@ -74,6 +74,15 @@ def test_a_project_that_came_with_a_repository_is_not_trusted(tmp_path: Path) ->
     assert (mine.folder / "backup").is_dir()
     assert not (tmp_path / "stolen").exists()
     assert mine.json("list")[1]["made_elsewhere"] is True, "one project, one rule"
+    others = Project(tmp_path / "other").folder / ".clew/store"
+    for link in ("store", "store/packs"):
+        place = mine.folder / ".clew" / link
+        place.rename(tmp_path / "aside")
+        place.symlink_to(others)
+        code, message, _ = mine.error("gc", "--yes", status=4)
+        assert (code, f"{place} is a link" in message) == ("not-allowed", True)
+        place.unlink()
+        (tmp_path / "aside").rename(place)
     mine("init", "--trust")
     assert [found["made_elsewhere"] for found in mine.json("list")] == [False, False]
     mine("repeat", "e1", status=3)
