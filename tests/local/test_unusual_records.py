@@ -237,7 +237,7 @@ def test_every_command_takes_them(
         raw = {char for char in said if not char.isprintable()} - {"\n", "\t"}
         assert not raw, (words, raw)
 
-    formats = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile")
+    formats = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile", "runner")
     for words in (("list",), ("list", "--tree"), ("fsck",)):
         run(*words)
     for one in imported:

@@ -278,7 +278,7 @@ class Project(Protocol):
         to: StrPath | BinaryIO | None = None,
         say: Say = ignore_message,
     ) -> bytes | Path | None:
-        """An execution as `prov-json`, `prov-n`, `ro-crate`, `oci` or `dockerfile`.
+        """An execution as `prov-json`, `prov-n`, `ro-crate`, `oci`, `dockerfile` or `runner`.
 
         A PROV document is returned, or written to `to`, a path or an open file, as an OCI image is.
         An RO-Crate and a Dockerfile with its files need a new directory `to`. `say` receives,

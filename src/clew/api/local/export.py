@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 _DIRECTORY_FORMATS = {"ro-crate": "an RO-Crate", "dockerfile": "a Dockerfile with its files"}
+_FILE_FORMATS = {"oci": "an image", "runner": "a runner"}
 
 
 def report(project: ProjectState, text: str, kind: str) -> str:
@@ -52,10 +53,11 @@ def export(
         with new_directory(to) as draft:
             (_crate if format == "ro-crate" else _dockerfile)(project, text, draft, say)
         return to
-    if format == "oci":
+    if format in _FILE_FORMATS:
         assert to is not None
         with open_output(to) as out:
-            _image(project, text, out, say)
+            (_image if format == "oci" else _runner)(project, text, out, say)
+        make_executable(format, to)
         return to if isinstance(to, Path) else None
     document = _document(project, text, format)
     if to is None:
@@ -71,8 +73,14 @@ def check_target(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
         raise UsageError(
             f"{_DIRECTORY_FORMATS[format]} is a directory", hint="name one with -o DIR"
         )
-    if format == "oci" and to is None:
-        raise UsageError("an image is a file", hint="name one with -o FILE")
+    if format in _FILE_FORMATS and to is None:
+        raise UsageError(f"{_FILE_FORMATS[format]} is a file", hint="name one with -o FILE")
+
+
+def make_executable(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
+    """Let the owner of a runner start it."""
+    if format == "runner" and isinstance(to, Path) and to.is_file():
+        to.chmod(to.stat().st_mode | 0o111)
 
 
 def _document(project: ProjectState, text: str, format: str) -> bytes:  # noqa: A002
@@ -80,8 +88,8 @@ def _document(project: ProjectState, text: str, format: str) -> bytes:  # noqa: 
 
     writers = {"prov-json": w3c.export_prov_json, "prov-n": w3c.export_prov_n}
     if format not in writers:
-        known = ", ".join([*writers, *_DIRECTORY_FORMATS])
-        raise UsageError(f"unknown format {format!r}", hint=f"{known} or oci")
+        known = ", ".join([*writers, *_DIRECTORY_FORMATS, *_FILE_FORMATS])
+        raise UsageError(f"unknown format {format!r}", hint=f"there are {known}")
     return writers[format](project.graph, text)
 
 
@@ -115,6 +123,15 @@ def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
     finally:
         execution_locks.remove_tree(scratch)
         os.close(lock)
+
+
+def _runner(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
+    from clew.replay.export.runner import write_runner
+    from clew.store import Store
+
+    portable = _portable(project, text, say)
+    with Store(project.directory.store) as store:
+        write_runner(portable, out, read=store.read)
 
 
 def _portable(project: ProjectState, text: str, say: Say) -> PortableExecution:

@@ -301,7 +301,7 @@ class RemoteProject(Project):
         to: StrPath | BinaryIO | None = None,
         say: Say = ignore_message,
     ) -> bytes | Path | None:
-        from clew.api.local.export import check_target, open_output
+        from clew.api.local.export import check_target, make_executable, open_output
 
         target = Path(fspath(to)) if isinstance(to, str | PathLike) else to
         check_target(format, target)
@@ -318,6 +318,7 @@ class RemoteProject(Project):
             with open_output(target) as out:
                 for piece in pieces:
                     out.write(piece)
+            make_executable(format, target)
             return target if isinstance(target, Path) else None
 
     # -- sharing

@@ -10,7 +10,7 @@ from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
 from clew.cli.output import escape, print_json, print_message
 
-FORMATS = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile")
+FORMATS = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile", "runner")
 
 
 @click.command(
@@ -38,11 +38,13 @@ FORMATS = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile")
 )
 @json_option
 def command(execution: str, format_: str, output: str, as_json: bool) -> None:
-    """Write execution ID as W3C PROV (prov-json, prov-n), an RO-Crate, an image or a Dockerfile.
+    """Write execution ID as W3C PROV (prov-json, prov-n), an RO-Crate, an image, a Dockerfile or
+    a self-contained runner.
 
     ro-crate writes a directory with the description and the files. oci writes a container image
     with everything the execution needs, as one archive. dockerfile writes a directory with the
-    files of the execution and a Dockerfile that installs its packages.
+    files of the execution and a Dockerfile that installs its packages. runner writes one executable
+    file that runs the execution where Clew is not installed; it needs Python and bubblewrap.
     """
     import clew
 
@@ -51,8 +53,8 @@ def command(execution: str, format_: str, output: str, as_json: bool) -> None:
         raise click.UsageError(
             "--json prints where the export is: give a file or a directory with -o"
         )
-    if format_ == "oci" and stdout and sys.stdout.isatty():
-        raise click.UsageError("an image cannot be printed on a terminal: give a file with -o")
+    if format_ in ("oci", "runner") and stdout and sys.stdout.isatty():
+        raise click.UsageError("this cannot be printed on a terminal: give a file with -o")
     warnings: list[str] = []
 
     def say(text: str) -> None:
