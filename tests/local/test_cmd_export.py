@@ -7,8 +7,8 @@ from tests.driver import Project, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
-    return workflow(tmp_path_factory.mktemp("once"), **graph)
+def clew(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
+    return workflow(tmp_path_factory.mktemp("once"), **graph_in_turn)
 
 
 def test_prov_json_is_read_back(clew: Project) -> None:

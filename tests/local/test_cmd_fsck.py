@@ -9,8 +9,8 @@ from tests.driver import Project, workflow
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph: dict[str, str]) -> Project:
-    return workflow(tmp_path, **graph)
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
+    return workflow(tmp_path, **graph_in_turn)
 
 
 def test_a_sound_project(clew: Project) -> None:

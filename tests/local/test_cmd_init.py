@@ -9,8 +9,10 @@ from pathlib import Path
 from tests.driver import Project
 
 
-def test_a_project_is_made_and_found_from_below(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Project(tmp_path, init=False, **graph)
+def test_a_project_is_made_and_found_from_below(
+    tmp_path: Path, graph_in_turn: dict[str, str]
+) -> None:
+    clew = Project(tmp_path, init=False, **graph_in_turn)
     made = clew.json("init")
     assert made == {"project": str(clew.folder), "uid": made["uid"], "created": True}
     hidden = clew.folder / ".clew"
@@ -23,8 +25,8 @@ def test_a_project_is_made_and_found_from_below(tmp_path: Path, graph: dict[str,
     assert clew.json("list", cwd=below) == []
 
 
-def test_git_stages_nothing_of_a_project(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Project(tmp_path, init=False, **graph)
+def test_git_stages_nothing_of_a_project(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
+    clew = Project(tmp_path, init=False, **graph_in_turn)
     clew.json("init")
     clew.write("mine", "to be committed")
     for words in (("init", "-q"), ("add", "-A")):
@@ -33,24 +35,24 @@ def test_git_stages_nothing_of_a_project(tmp_path: Path, graph: dict[str, str]) 
     assert staged.split() == ["mine"]
 
 
-def test_init_keeps_an_existing_project(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Project(tmp_path, init=False, **graph)
+def test_init_keeps_an_existing_project(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
+    clew = Project(tmp_path, init=False, **graph_in_turn)
     first = clew.json("init")
     again = clew.json("init")
     assert again == {**first, "created": False}
     assert "is already a project" in clew("init").stderr
 
 
-def test_another_folder_may_be_named(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Project(tmp_path, init=False, **graph)
+def test_another_folder_may_be_named(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
+    clew = Project(tmp_path, init=False, **graph_in_turn)
     ran = clew("init", "inner/deep")
     assert ran.stdout == ""
     assert (clew.folder / "inner/deep/.clew/config.toml").is_file()
     assert clew.json("list", cwd=clew.folder / "inner/deep") == []
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Project(tmp_path, init=False, **graph)
+def test_a_place_that_cannot_be_written(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
+    clew = Project(tmp_path, init=False, **graph_in_turn)
     clew.write("occupied", "a file")
     code, message, _ = clew.error("init", "occupied/below", status=4)
     assert code == "not-allowed"

@@ -8,8 +8,8 @@ import pytest
 from tests.driver import EXECUTION, Project, workflow
 
 
-def test_executions_oldest_first(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = workflow(tmp_path, **graph)
+def test_executions_oldest_first(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
+    clew = workflow(tmp_path, **graph_in_turn)
     clew.shell("exit 4", status=4)
     found = clew.json("list")
     assert [(e["id"], e["name"], e["state"]) for e in found] == [
@@ -28,8 +28,10 @@ def test_executions_oldest_first(tmp_path: Path, graph: dict[str, str]) -> None:
     assert rows[3][5] == "sh -c 'exit 4'"
 
 
-def test_an_empty_project_shows_the_first_command(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Project(tmp_path, **graph)
+def test_an_empty_project_shows_the_first_command(
+    tmp_path: Path, graph_in_turn: dict[str, str]
+) -> None:
+    clew = Project(tmp_path, **graph_in_turn)
     ran = clew("list")
     assert ran.stdout == ""
     assert "clew exec -- COMMAND" in ran.stderr
@@ -38,9 +40,9 @@ def test_an_empty_project_shows_the_first_command(tmp_path: Path, graph: dict[st
 
 @pytest.mark.parametrize("incomplete", ["e", "cl"])
 def test_the_shell_completes_ids_and_names(
-    tmp_path: Path, graph: dict[str, str], incomplete: str
+    tmp_path: Path, graph_in_turn: dict[str, str], incomplete: str
 ) -> None:
-    clew = workflow(tmp_path, **graph)
+    clew = workflow(tmp_path, **graph_in_turn)
     asked = {
         "_CLEW_COMPLETE": "bash_complete",
         "COMP_WORDS": f"clew show {incomplete}",

@@ -13,8 +13,8 @@ RAW = "P1,1\nP2,\nP3,3\n"
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph: dict[str, str]) -> Project:
-    return workflow(tmp_path, **graph)
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
+    return workflow(tmp_path, **graph_in_turn)
 
 
 def test_a_lost_file_comes_back_as_it_was(clew: Project) -> None:

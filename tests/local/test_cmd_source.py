@@ -9,8 +9,8 @@ URL = "https://example.org/raw.csv"
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
-    return workflow(tmp_path_factory.mktemp("once"), **graph)
+def clew(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
+    return workflow(tmp_path_factory.mktemp("once"), **graph_in_turn)
 
 
 def test_trace_shows_the_source(clew: Project) -> None:

@@ -13,9 +13,9 @@ from tests.driver import Project
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
+def clew(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
     """e1 makes got.csv, which is moved to data/raw.csv; e2 reads it there."""
-    clew = Project(tmp_path_factory.mktemp("moved"), **graph)
+    clew = Project(tmp_path_factory.mktemp("moved"), **graph_in_turn)
     clew.shell("seq 100 > got.csv")
     (clew / "data").mkdir()
     (clew / "got.csv").rename(clew / "data/raw.csv")

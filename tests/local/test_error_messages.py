@@ -13,8 +13,8 @@ from tests.local.processes import TrackedProject
 NOISE = "".join(random.Random(5).choices("0123456789abcdefghijklmnop", k=400_000))
 
 
-def recorded(folder: Path, graph: dict[str, str]) -> TrackedProject:
-    clew = TrackedProject(folder, **graph)
+def recorded(folder: Path, graph_in_turn: dict[str, str]) -> TrackedProject:
+    clew = TrackedProject(folder, **graph_in_turn)
     clew.write("data", NOISE)
     clew.write("small", "small\n")
     clew("exec", "--", "sh", "-c", "cat data small > out")

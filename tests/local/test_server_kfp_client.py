@@ -29,8 +29,8 @@ ENDS = {"SUCCEEDED", "FAILED"}
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
-    return Project(tmp_path_factory.mktemp("kfp"), **graph)
+def project(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
+    return Project(tmp_path_factory.mktemp("kfp"), **graph_in_turn)
 
 
 @pytest.fixture(scope="module")

@@ -104,10 +104,12 @@ def bodies(draw: st.DrawFn) -> tuple[str, Any]:
 
 @pytest.fixture(scope="module")
 def client(
-    tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]
+    tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]
 ) -> Iterator[httpx2.Client]:
     with (
-        run_server(Project(tmp_path_factory.mktemp("any"), **graph), "--runs", "2") as server,
+        run_server(
+            Project(tmp_path_factory.mktemp("any"), **graph_in_turn), "--runs", "2"
+        ) as server,
         server.client(base_url=f"{server.address}/apis/v2beta1/") as found,
     ):
         yield found
