@@ -16,7 +16,7 @@ import shutil
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -265,10 +265,11 @@ _WRITTEN = ("cache", "graph.db", "log", "pending", "spool", "token", "unsent")
 
 
 def _open_checked(root: Path, settings: Settings) -> ProjectDirectory:
-    """Open a project, and refuse links in one that this user did not accept: a store that leads to
-    another project's would be emptied by `clew gc`."""
+    """Open a project. In one that this user did not accept, refuse links: a store that leads to
+    another project's would be emptied by `clew gc`. Its settings cannot have credentials stored."""
     directory = _open(root)
     if not is_accepted(directory, settings):
+        directory = replace(directory, credentials=(*CREDENTIALS, *directory.credentials))
         for place in (NAME, *(f"{NAME}/{name}" for name in _list(directory.path))):
             for name in _list(root / place):
                 _refuse_link(root / place / name)

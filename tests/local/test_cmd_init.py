@@ -65,12 +65,20 @@ def test_a_project_that_came_with_a_repository_is_not_trusted(tmp_path: Path) ->
     theirs("exec", "--", "sh", "-c", "echo ${#MY_TOKEN} > out")
     theirs("remote", "add", "backup", str(tmp_path / "stolen"))
     mine = Project(tmp_path / "mine", init=False, MY_TOKEN="secret-of-the-victim")
+    config = theirs.folder / ".clew/config.toml"
+    config.write_text(config.read_text().replace("# credentials = []", "credentials = []"))
+    forged = theirs.folder / ".clew/spool" / ("e" * 32)
+    forged.mkdir()
+    (forged / "note").write_text("{}")
     shutil.copytree(theirs.folder, mine.folder, dirs_exist_ok=True)
     assert "its executions count as made elsewhere" in " ".join(mine("init").stderr.split())
     assert "(made elsewhere)" in mine("list").stdout
     assert mine.error("repeat", "e1", status=2)[0] == "secrets-needed"
     assert mine.json("show", "e1")["made_elsewhere"] is True
-    mine("exec", "--", "true")
+    mine.write(".env", "API_KEY=secret-of-the-victim\n")
+    mine("exec", "--", "cat", ".env")
+    assert mine.error("cat", "e2:.env", status=5)[0] == "no-content"
+    assert "the record of eeeeeeee" in mine("list").stderr, "its spool is not read"
     assert mine.error("push", status=4)[0] == "not-allowed"
     mine("push", "backup")  # not the name of a remote, but a directory
     assert (mine.folder / "backup").is_dir()

@@ -83,10 +83,10 @@ class ProjectState:
         return is_alive(self.directory, uid)
 
     def _recover(self) -> None:
-        from clew.run.execution_locks import has_killed
+        from clew.run.execution_locks import list_killed
 
         self.unrecovered = {}
-        if has_killed(self.directory):
+        if list_killed(self.directory):
             from clew.run.recovery import recover
 
             failures = recover(self.directory, self.settings)

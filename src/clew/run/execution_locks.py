@@ -124,10 +124,10 @@ def _start_time(spool: Path) -> tuple[int, str]:
         return 0, spool.name
 
 
-def has_killed(directory: ProjectDirectory) -> bool:
-    """Whether the record of a killed execution is still incomplete."""
+def list_killed(directory: ProjectDirectory) -> list[Path]:
+    """The spools of killed executions, whose records are still incomplete."""
     found = (spool for spool in list_spools(directory) if not spool.name.startswith(DRAFT))
-    return any(not _is_locked(spool) for spool in found)
+    return [spool for spool in found if not _is_locked(spool)]
 
 
 def is_alive(directory: ProjectDirectory, uid: str) -> bool:

@@ -19,7 +19,7 @@ import msgspec
 from clew import db, log
 from clew.errors import ClewError, Full, NoDatabase
 from clew.packages.owners import Packages
-from clew.project_directory import ProjectDirectory, clew_paths
+from clew.project_directory import ProjectDirectory, clew_paths, is_accepted
 from clew.prov.event_numbers import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
@@ -92,9 +92,14 @@ def recover(directory: ProjectDirectory, settings: Settings) -> list[Unrecovered
     """Complete the record of every execution whose recorder is gone, and return those that failed.
 
     If two processes try at once, one does the work. A record that fails stays in the spool for the
-    next recovery, so it never blocks new work.
+    next recovery, so it never blocks new work. A spool that came with a repository is not read: it
+    could name any file of this user as one that was read, to be stored.
     """
     unsettled: list[UnrecoveredExecution] = []
+    killed = execution_locks.list_killed(directory)
+    if killed and not is_accepted(directory, settings):
+        why = "you did not make the project; clew init --trust accepts it"
+        return [UnrecoveredExecution(spool.name, why) for spool in killed]
     for spool in execution_locks.list_spools(directory):
         lock = None
         try:

@@ -20,12 +20,10 @@ from clew.prov.queries.executions import list_executions
 from clew.run import execution_locks, recovery
 from clew.run.recovery import RecoveryNote
 
-SETTINGS = environment.load({})
-
 
 @pytest.fixture
 def directory(tmp_path: Path) -> ProjectDirectory:
-    return directories.create(tmp_path)
+    return directories.init(tmp_path, environment.load())
 
 
 def dead(directory: ProjectDirectory, uid: str, *, events: list[AnyEvent] | None = None) -> Path:
@@ -57,21 +55,21 @@ def ended(uid: str) -> list[AnyEvent]:
 
 def test_without_an_end_it_is_broken(directory: ProjectDirectory) -> None:
     place = dead(directory, "a" * 32)
-    assert recovery.recover(directory, SETTINGS) == []
+    assert recovery.recover(directory, environment.load()) == []
     assert states(directory) == [("a" * 32, "broken")]
     assert not place.exists()
 
 
 def test_events_that_were_kept_are_all_there_is(directory: ProjectDirectory) -> None:
     place = dead(directory, "a" * 32, events=ended("a" * 32))
-    assert recovery.recover(directory, SETTINGS) == []
+    assert recovery.recover(directory, environment.load()) == []
     assert states(directory) == [("a" * 32, "done")]
     assert not place.exists()
 
 
 def test_the_living_are_left_alone(directory: ProjectDirectory) -> None:
     lock = execution_locks.create_spool(directory, "b" * 32)
-    assert recovery.recover(directory, SETTINGS) == []
+    assert recovery.recover(directory, environment.load()) == []
     assert (directory.spool / ("b" * 32)).exists()
     os.close(lock)
 
@@ -79,7 +77,7 @@ def test_the_living_are_left_alone(directory: ProjectDirectory) -> None:
 def test_before_anything_began_nothing_is_told(directory: ProjectDirectory) -> None:
     os.close(execution_locks.create_spool(directory, "c" * 32))
     (directory.spool / f".{'d' * 32}").mkdir()  # killed while it made its directory
-    assert recovery.recover(directory, SETTINGS) == []
+    assert recovery.recover(directory, environment.load()) == []
     assert states(directory) == []
     assert list(directory.spool.iterdir()) == []
 
@@ -92,14 +90,14 @@ def test_many_who_come_at_once_tell_each_once(directory: ProjectDirectory) -> No
     unsettled = []
 
     def come() -> None:
-        unsettled.extend(recovery.recover(directory, SETTINGS))
+        unsettled.extend(recovery.recover(directory, environment.load()))
 
     threads = [threading.Thread(target=come) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    recovery.recover(directory, SETTINGS)
+    recovery.recover(directory, environment.load())
     assert unsettled == []
     assert [state for _, state in states(directory)] == ["done"] * 5
     with db.connect(directory.graph) as connection:
@@ -111,19 +109,19 @@ def test_one_that_cannot_be_told_is_named_and_kept(directory: ProjectDirectory) 
     place = dead(directory, "a" * 32)
     (place / "note").write_bytes(b"{}")
     dead(directory, "b" * 32, events=ended("b" * 32))
-    (unsettled,) = recovery.recover(directory, SETTINGS)
+    (unsettled,) = recovery.recover(directory, environment.load())
     assert unsettled.uid == "a" * 32
     assert unsettled.why
     assert states(directory) == [("b" * 32, "done")]
     with recovery.discard_after(directory, "a" * 32):
         assert place.exists()
     assert not place.exists()
-    assert recovery.recover(directory, SETTINGS) == []
+    assert recovery.recover(directory, environment.load()) == []
 
 
 def test_no_spool_no_leavings(directory: ProjectDirectory) -> None:
     directory.spool.rmdir()
-    assert recovery.recover(directory, SETTINGS) == []
+    assert recovery.recover(directory, environment.load()) == []
 
 
 DIES = """
