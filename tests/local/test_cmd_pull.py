@@ -20,7 +20,7 @@ from tests.local.remotes import (
     write_random_file,
 )
 from tests.local.test_cmd_push import limited
-from tests.unit.prov.story import Story
+from tests.unit.prov.execution_builder import ExecutionBuilder
 
 
 @pytest.fixture
@@ -213,8 +213,8 @@ def test_families_stay_together(tmp_path: Path, other: Project, remote: Remote) 
     """By uid: numbers differ here, and the child may come before its parent."""
     clew = project_with_remote(tmp_path / "here", remote)
     with clew.opened() as mine:
-        parent = Story("a", at=1000).end()
-        child = Story(
+        parent = ExecutionBuilder("a", at=1000).end()
+        child = ExecutionBuilder(
             "b", at=2000, parent=parent.uid, facets={"kind": "repetition", "collection": parent.uid}
         ).end()
         mine.graph.fold([*parent.events, *child.events])

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.driver import Project
 from tests.local.remotes import Remote, directory_remote, project_with_remote, verified_executions
-from tests.unit.prov.story import digest
+from tests.unit.prov.execution_builder import digest
 
 from clew.api.local.project import LocalProject
 from clew.api.local.share import LocalEndpoint, push

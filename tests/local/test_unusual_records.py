@@ -13,7 +13,7 @@ from tests.driver import Project
 from tests.local.server import run_server
 from tests.local.test_cmd_pipeline import run as run_pipeline
 from tests.local.test_pipeline_reuse import reused
-from tests.unit.prov.story import Story
+from tests.unit.prov.execution_builder import ExecutionBuilder
 
 from clew.cli.main import main
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Generated, Started, Used, Version
@@ -28,13 +28,13 @@ NOWHERE = "blake3:" + "0" * 64
 
 
 def _empty() -> list[AnyEvent]:
-    return Story("1", command=()).end().events
+    return ExecutionBuilder("1", command=()).end().events
 
 
 def _many_words() -> list[AnyEvent]:
-    story = Story("2", command=("x",) * 100_000)
-    story.process(*("y",) * 100_000)
-    return story.end().events
+    builder = ExecutionBuilder("2", command=("x",) * 100_000)
+    builder.process(*("y",) * 100_000)
+    return builder.end().events
 
 
 def _escapes() -> list[AnyEvent]:
@@ -46,38 +46,40 @@ def _escapes() -> list[AnyEvent]:
     }  # fmt: skip
     names = dict.fromkeys(("name", "agent", "image", "node"), ESCAPES)
     variables = {ESCAPES: ESCAPES, "": "x"}
-    story = Story("3", command=("sh", ESCAPES), **names, environment=variables, facets=facets)
-    process = story.process("x", ESCAPES)
+    builder = ExecutionBuilder(
+        "3", command=("sh", ESCAPES), **names, environment=variables, facets=facets
+    )
+    process = builder.process("x", ESCAPES)
     package = f"pkg:deb/debian/{ESCAPES}@1"
-    story.read(process, f"/w/in{ESCAPES}", "A", package=package, source=f"https://{ESCAPES}")
-    story.write(process, f"/w/out{ESCAPES}", "B")
-    story.look(process, f"/w/{ESCAPES}", "odd", ESCAPES)
-    story.gap(process, ESCAPES, ESCAPES, f"/w/{ESCAPES}")
+    builder.read(process, f"/w/in{ESCAPES}", "A", package=package, source=f"https://{ESCAPES}")
+    builder.write(process, f"/w/out{ESCAPES}", "B")
+    builder.look(process, f"/w/{ESCAPES}", "odd", ESCAPES)
+    builder.gap(process, ESCAPES, ESCAPES, f"/w/{ESCAPES}")
     for peer in (f"tcp://{ESCAPES}:\N{SUPERSCRIPT TWO}", f"https://a:{'9' * 5000}/"):
-        story.read(process, peer)
-    return story.end().events
+        builder.read(process, peer)
+    return builder.end().events
 
 
 def _late() -> list[AnyEvent]:
     """Far in the future, the last first; two processes of one number."""
-    story = Story("4")
+    builder = ExecutionBuilder("4")
     for _ in range(2):
-        story.write(story.process("a"), "/w/x", "A")
+        builder.write(builder.process("a"), "/w/x", "A")
     return [
         msgspec.structs.replace(e, number=7, at=2**62 - 1 - e.n)
         if isinstance(e, Started)
         else msgspec.structs.replace(e, at=2**62 - 1 - e.n)
-        for e in story.end().events
+        for e in builder.end().events
     ]
 
 
 def _ordinals() -> list[AnyEvent]:
-    story = Story("5")
-    process = story.process("x")
-    place = story.write(process, "/w/x", "A").locator
-    about: dict[str, Any] = {"execution": story.uid, "at": 5}
+    builder = ExecutionBuilder("5")
+    process = builder.process("x")
+    place = builder.write(process, "/w/x", "A").locator
+    about: dict[str, Any] = {"execution": builder.uid, "at": 5}
     first, last = Version(place, process, 0), Version(place, process, 2**63 - 1)
-    story.events += [
+    builder.events += [
         Used(**about, n=90, activity=process, version=first),
         Content(
             **about, n=91, version=first, digest=NOWHERE, size=2**63 - 1, mode=0o177777,
@@ -85,7 +87,7 @@ def _ordinals() -> list[AnyEvent]:
         ),
         Generated(**about, n=92, activity=process, version=last),
     ]  # fmt: skip
-    return story.end(status=-5, signal=2**31 - 1).events
+    return builder.end(status=-5, signal=2**31 - 1).events
 
 
 def _parts() -> list[AnyEvent]:
@@ -105,9 +107,9 @@ def _parts() -> list[AnyEvent]:
 
 def _references() -> list[AnyEvent]:
     """Executions that refer to themselves, and to none that is here."""
-    itself = Story("9", facets={"inherits": "9" * 32, "collection": "9" * 32})
+    itself = ExecutionBuilder("9", facets={"inherits": "9" * 32, "collection": "9" * 32})
     other = {"inherits": "b" * 32, "collection": "c" * 32, "kind": "modification"}
-    return itself.end().events + Story("a", parent="b" * 32, facets=other).end().events
+    return itself.end().events + ExecutionBuilder("a", parent="b" * 32, facets=other).end().events
 
 
 def _facets() -> list[AnyEvent]:
@@ -120,38 +122,38 @@ def _facets() -> list[AnyEvent]:
         "variables_b64": {"": "/w==", "A": ""}, "umask": "7777", "limits": {"nofile": [-1, 5]},
         "pinned": {"clock": 0}, "machine": "m1",
     }  # fmt: skip
-    story = Story("b", facets=facets)
+    builder = ExecutionBuilder("b", facets=facets)
     begun = {
         "at": 9, "held": [[0, 0, ""], [2, 2, "/w", -5, 0, -7]],
         "output": {"stdout": [5, 0], "places": {"9": -3}},
     }  # fmt: skip
-    process = story.process("sh", facets={"begun": begun, "reused_from": "x"})
-    story.process("b", parent="nobody")
-    story.write(process, "/w/x", "A")
-    return story.end().events
+    process = builder.process("sh", facets={"begun": begun, "reused_from": "x"})
+    builder.process("b", parent="nobody")
+    builder.write(process, "/w/x", "A")
+    return builder.end().events
 
 
 def _paths() -> list[AnyEvent]:
-    story = Story("c")
-    process = story.process("x")
-    story.read(process, "/", "A")
+    builder = ExecutionBuilder("c")
+    process = builder.process("x")
+    builder.read(process, "/", "A")
     for path in ("/", "/w/..x", "/w" + "/d" * 5000, "/w/" + "n" * 5000):
-        story.write(process, path, "B")
-    return story.end().events
+        builder.write(process, path, "B")
+    return builder.end().events
 
 
 def _deep() -> list[AnyEvent]:
-    story = Story("d")
-    process = story.uid
+    builder = ExecutionBuilder("d")
+    process = builder.uid
     for _ in range(3000):
-        process = story.process("x", parent=process)
-    story.write(process, "/w/x", "A")
-    return story.end().events
+        process = builder.process("x", parent=process)
+    builder.write(process, "/w/x", "A")
+    return builder.end().events
 
 
 def _looks() -> list[AnyEvent]:
-    story = Story("f", command=("sh", "-c", "true"), facets={"machine": "m1"})
-    process = story.process("sh", facets={"begun": {"at": 3, "held": []}})
+    builder = ExecutionBuilder("f", command=("sh", "-c", "true"), facets={"machine": "m1"})
+    process = builder.process("sh", facets={"begun": {"at": 3, "held": []}})
     for number, (kind, answer) in enumerate(
         [
             ("present", "177777"), ("times", "40755 -9 -9999999999999999999"), ("link", ESCAPES),
@@ -159,21 +161,21 @@ def _looks() -> list[AnyEvent]:
             ("made", "40755 9999999999999999999 9999999999999999999"),
         ]
     ):  # fmt: skip
-        story.look(process, f"/w/{number}", kind, answer)
-    return story.end().events
+        builder.look(process, f"/w/{number}", kind, answer)
+    return builder.end().events
 
 
 def _cycles() -> list[AnyEvent]:
-    story = Story("e")
-    one, other = story.process("x"), story.process("y")
+    builder = ExecutionBuilder("e")
+    one, other = builder.process("x"), builder.process("y")
     for pair in ((one, other), (other, one), (one, one)):
-        story.inform(*pair)
-    story.read(one, "/w/a", "A")
-    story.write(one, "/w/a", "B")
-    story.write(other, "/w/a", "A")
+        builder.inform(*pair)
+    builder.read(one, "/w/a", "A")
+    builder.write(one, "/w/a", "B")
+    builder.write(other, "/w/a", "A")
     for a, b in (("/w/a", "/w/a"), ("/w/a", "/w/b"), ("/w/b", "/w/a")):
-        story.alias(a, b)
-    return story.end().events
+        builder.alias(a, b)
+    return builder.end().events
 
 
 STORIES = (
@@ -186,12 +188,12 @@ def import_all(clew: Project) -> list[str]:
     with clew.opened() as opened:
         graph = opened.graph
         uids = {}
-        for story in STORIES:
+        for builder in STORIES:
             events = [
                 msgspec.structs.replace(event, stored=False)
                 if isinstance(event, Content)
                 else event
-                for event in story()
+                for event in builder()
             ]
             graph.import_events(events)
             uids |= dict.fromkeys(event.execution for event in events)

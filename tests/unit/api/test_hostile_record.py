@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.unit.prov.story import Story
+from tests.unit.prov.execution_builder import ExecutionBuilder
 
 import clew
 from clew.api.local import repeat
@@ -28,13 +28,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalPr
 
 def hostile(project: LocalProject, *writes: tuple[str, str, int]) -> str:
     """The uid of an execution that left files of these paths, texts and modes."""
-    story = Story("a")
-    p = story.process("sh")
+    builder = ExecutionBuilder("a")
+    p = builder.process("sh")
     for path, text, mode in writes:
-        story.write(p, path, text)
-        story.events[-1] = msgspec.structs.replace(story.events[-1], mode=mode)
-    project.graph.fold(story.end(activity=p).end().events)
-    return story.uid
+        builder.write(p, path, text)
+        builder.events[-1] = msgspec.structs.replace(builder.events[-1], mode=mode)
+    project.graph.fold(builder.end(activity=p).end().events)
+    return builder.uid
 
 
 @pytest.mark.parametrize("path", ["/w/../../victim", "/../../victim", "/w/.."])

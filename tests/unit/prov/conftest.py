@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 import pytest
-from tests.unit.prov.story import MACHINE, digest
+from tests.unit.prov.execution_builder import MACHINE, digest
 
 from clew.prov.graph import Graph
 from clew.prov.queries.targets import Target, resolve_target

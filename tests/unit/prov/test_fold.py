@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.prov.story import Story
+from tests.unit.prov.execution_builder import ExecutionBuilder
 
 from clew.db import Connection, connect
 from clew.prov import tables
@@ -28,31 +28,33 @@ def stories(draw: st.DrawFn) -> list[AnyEvent]:
     for i, uid in enumerate(
         draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
     ):
-        story = Story(uid, at=1000 * (i + 1), name=draw(st.sampled_from([None, "first"])))
-        processes = [story.process("sh")]
+        builder = ExecutionBuilder(
+            uid, at=1000 * (i + 1), name=draw(st.sampled_from([None, "first"]))
+        )
+        processes = [builder.process("sh")]
         for _ in range(draw(st.integers(0, 12))):
             process = draw(st.sampled_from(processes))
             path = draw(_PATHS)
             match draw(st.integers(0, 8)):
                 case 0:
-                    processes.append(story.process("x", parent=process))
+                    processes.append(builder.process("x", parent=process))
                 case 1 | 2:
-                    story.read(process, path, draw(st.none() | _TEXTS))
+                    builder.read(process, path, draw(st.none() | _TEXTS))
                 case 3 | 4:
-                    story.write(process, path, draw(st.none() | _TEXTS))
+                    builder.write(process, path, draw(st.none() | _TEXTS))
                 case 5:
-                    version = story.write(process, path, "A")
-                    story.content(version, "B", stored=False)
+                    version = builder.write(process, path, "A")
+                    builder.content(version, "B", stored=False)
                 case 6:
-                    story.look(process, "/w/none")
-                    story.alias("/w/a", "/w/b")
+                    builder.look(process, "/w/none")
+                    builder.alias("/w/a", "/w/b")
                 case 7:
-                    story.inform(process, draw(st.sampled_from(processes)))
+                    builder.inform(process, draw(st.sampled_from(processes)))
                 case _:
-                    story.gap(process, "mmap", "written through a mapping", "/w/a")
+                    builder.gap(process, "mmap", "written through a mapping", "/w/a")
         if draw(st.booleans()):
-            story.end(0, processes=len(processes))
-        events += story.events
+            builder.end(0, processes=len(processes))
+        events += builder.events
     return events
 
 
@@ -105,30 +107,30 @@ def test_events_survive_both_encodings(events: list[AnyEvent]) -> None:
 
 
 def test_both_databases_hold_the_same_rows(connection: Connection) -> None:
-    story = Story("a", name="n", environment={"A": "1"}, facets={"kind": "repetition"})
-    process = story.process("cat", "x")
-    story.read(process, b"/w/\xff", "A", package="pkg:deb/debian/x@1")
-    story.write(process, "/w/b", "B")
-    story.look(process, "/w/none")
-    story.delete(process, "/w/b")
-    story.inform(process, story.uid)
-    story.alias("/w/a", "/w/b")
-    story.gap(process, "x", "y")
-    story.end(3, processes=1)
+    builder = ExecutionBuilder("a", name="n", environment={"A": "1"}, facets={"kind": "repetition"})
+    process = builder.process("cat", "x")
+    builder.read(process, b"/w/\xff", "A", package="pkg:deb/debian/x@1")
+    builder.write(process, "/w/b", "B")
+    builder.look(process, "/w/none")
+    builder.delete(process, "/w/b")
+    builder.inform(process, builder.uid)
+    builder.alias("/w/a", "/w/b")
+    builder.gap(process, "x", "y")
+    builder.end(3, processes=1)
     rows = Rows(PROJECT)
-    rows.add(story.events)
+    rows.add(builder.events)
     expected = {name: sorted(found, key=repr) for name, found in rows.tables().items()}
     for _ in range(2):
-        Graph(connection, PROJECT).fold(reversed(story.events))
+        Graph(connection, PROJECT).fold(reversed(builder.events))
         assert dump(connection) == expected
 
 
 def test_an_unknown_event_type_is_passed_over() -> None:
-    story = Story("a")
-    [line] = to_lines(story.events)
+    builder = ExecutionBuilder("a")
+    [line] = to_lines(builder.events)
     newer = line.replace(b'"started"', b'"teleported"')
     richer = line.replace(b'"kind"', b'"colour":"red","kind"')
-    assert list(from_lines([newer, richer])) == story.events
+    assert list(from_lines([newer, richer])) == builder.events
     packed = b"\x91\x82\xa5event\xaateleported\xa9execution\xd9\x20" + b"a" * 32
     assert from_batch(packed) == []
 
@@ -144,7 +146,7 @@ def test_one_project_is_not_seen_by_another(connection: Connection) -> None:
     from clew.prov.queries.executions import list_executions
 
     one, other = Graph(connection, "1" * 32), Graph(connection, "2" * 32)
-    events = Story("a").end().events
+    events = ExecutionBuilder("a").end().events
     one.fold(events)
     assert list_executions(other, alive=lambda _: False) == []
     other.fold(events)

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.unit.prov.story import Story, digest
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 
 from clew.db import Connection, connect
 from clew.errors import NotFound, UsageError
@@ -30,12 +30,12 @@ def test_numbers_count_up_and_asking_again_gives_the_same(graph: Graph) -> None:
 
 
 def test_an_imported_execution_and_its_repeats_are_made_elsewhere(graph: Graph) -> None:
-    graph.fold(Story("a").end().events)
-    graph.import_events(Story("b").end().events)
+    graph.fold(ExecutionBuilder("a").end().events)
+    graph.import_events(ExecutionBuilder("b").end().events)
     graph.begin("c" * 32, parent="a" * 32)
     graph.begin("d" * 32, parent="b" * 32)
     graph.begin("e" * 32, parent="d" * 32)
-    graph.import_events(Story("a").end().events)  # it is known already, as made here
+    graph.import_events(ExecutionBuilder("a").end().events)  # it is known already, as made here
     assert [find_execution(graph, f"e{n}").made_elsewhere for n in range(1, 6)] == [
         *(False, True, False, True, True)
     ]
@@ -67,11 +67,11 @@ def test_two_programs_at_once_fold_the_same_events(database: tuple[Path, str | N
     path, address = database
     events = []
     for uid in "abc":
-        story = Story(uid)
-        process = story.process("x")
+        builder = ExecutionBuilder(uid)
+        process = builder.process("x")
         for i in range(300):
-            story.read(process, f"/w/{i}", str(i))
-        events += story.end().events
+            builder.read(process, f"/w/{i}", str(i))
+        events += builder.end().events
     failed: list[BaseException] = []
 
     def fold(backwards: bool) -> None:
@@ -125,8 +125,8 @@ def test_a_name_must_not_read_as_something_else(graph: Graph, name: str) -> None
 
 def test_a_name_told_by_events_is_taken_where_it_is_free(graph: Graph) -> None:
     graph.begin("a" * 32, name="taken")
-    graph.fold(Story("b", name="taken").events)
-    graph.fold(Story("c", name="free").events)
+    graph.fold(ExecutionBuilder("b", name="taken").events)
+    graph.fold(ExecutionBuilder("c", name="free").events)
     names = [e["name"] for e in list_executions(graph, alive=lambda _: False)]
     assert names == ["taken", None, "free"]
 
@@ -141,19 +141,19 @@ def test_an_unknown_execution_is_named_with_a_near_one(graph: Graph) -> None:
 
 
 def test_forgetting_removes_all_and_only_what_one_execution_said(graph: Graph) -> None:
-    def tell(uid: str) -> Story:
-        story = Story(uid)
-        process = story.process("x")
-        story.read(process, "/w/shared", "same")
-        story.read(process, "/w/own", uid)
-        story.write(process, "/w/out", f"out {uid}")
-        story.delete(process, "/w/out")
-        story.look(process, "/w/none")
-        story.inform(process, story.uid)
-        story.alias("/w/own", "/w/out")
-        story.gap(process, "x", "y", "/w/own")
-        story.gap(story.uid, "x", "y")
-        return story.end()
+    def tell(uid: str) -> ExecutionBuilder:
+        builder = ExecutionBuilder(uid)
+        process = builder.process("x")
+        builder.read(process, "/w/shared", "same")
+        builder.read(process, "/w/own", uid)
+        builder.write(process, "/w/out", f"out {uid}")
+        builder.delete(process, "/w/out")
+        builder.look(process, "/w/none")
+        builder.inform(process, builder.uid)
+        builder.alias("/w/own", "/w/out")
+        builder.gap(process, "x", "y", "/w/own")
+        builder.gap(builder.uid, "x", "y")
+        return builder.end()
 
     def rows() -> dict[str, int]:
         tables = (
@@ -175,27 +175,27 @@ def test_forgetting_removes_all_and_only_what_one_execution_said(graph: Graph) -
 
 
 def test_what_was_not_stored_is_not_asked_to_be_kept(graph: Graph) -> None:
-    story = Story("a")
-    process = story.process("x")
-    story.read(process, "/w/big", "big", stored=False)
-    story.read(process, "/w/small", "small")
-    graph.fold(story.events)
+    builder = ExecutionBuilder("a")
+    process = builder.process("x")
+    builder.read(process, "/w/big", "big", stored=False)
+    builder.read(process, "/w/small", "small")
+    graph.fold(builder.events)
     assert list_live_digests(graph) == {digest("small")}
 
 
 _FOLDING = """
 import sys
 from pathlib import Path
-from tests.unit.prov.story import Story
+from tests.unit.prov.execution_builder import ExecutionBuilder
 from clew.db import connect
 from clew.prov.graph import Graph
 graph = Graph(connect(Path(sys.argv[1])), "p" * 32)
 for i in range(1000):
-    story = Story(f"{i:032}")
-    process = story.process("x")
+    builder = ExecutionBuilder(f"{i:032}")
+    process = builder.process("x")
     for j in range(200):
-        story.read(process, f"/w/{j}", str(j))
-    graph.fold(story.end().events)
+        builder.read(process, f"/w/{j}", str(j))
+    graph.fold(builder.end().events)
     print(i, flush=True)
 """
 

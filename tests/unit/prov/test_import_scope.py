@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from hypothesis import given
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 from tests.unit.prov.export.test_recorded_events import rich
-from tests.unit.prov.story import Story, digest
 from tests.unit.prov.test_fold import PROJECT, dump, folded, stories
 
 from clew.db import connect
@@ -36,12 +36,12 @@ from clew.prov.queries.inherited_reads import find_inheriting_executions
 EVIL = "e" * 32
 
 
-def victim() -> Story:
-    story = Story("a")
-    process = story.process("make")
-    story.read(process, "/w/in", "IN")
-    story.write(process, "/w/out.txt", "GOOD")
-    return story.end()
+def victim() -> ExecutionBuilder:
+    builder = ExecutionBuilder("a")
+    process = builder.process("make")
+    builder.read(process, "/w/in", "IN")
+    builder.write(process, "/w/out.txt", "GOOD")
+    return builder.end()
 
 
 MINE = victim()
@@ -85,7 +85,7 @@ def test_a_record_says_nothing_about_another_execution(graph: Graph, what: str) 
         add(MINE.events)
         before = dump(graph.connection)
         with pytest.raises(Rejected) as told:
-            graph.import_events([*Story("e").end().events, ATTACKS[what]])
+            graph.import_events([*ExecutionBuilder("e").end().events, ATTACKS[what]])
         assert told.value.exit_status == 4
         assert dump(graph.connection) == before
         assert [e["uid"] for e in list_executions(graph, alive=lambda _: False)] == [MINE.uid]
@@ -94,7 +94,7 @@ def test_a_record_says_nothing_about_another_execution(graph: Graph, what: str) 
 
 def test_one_batch_of_two_executions_keeps_them_apart(graph: Graph) -> None:
     with pytest.raises(Rejected):
-        graph.import_events([*MINE.events, *Story("e").events, ATTACKS["its output"]])
+        graph.import_events([*MINE.events, *ExecutionBuilder("e").events, ATTACKS["its output"]])
     assert graph.connection.rows("SELECT * FROM execution") == []
 
 
@@ -140,7 +140,7 @@ def test_two_records_of_one_execution_must_agree(graph: Graph) -> None:
 
 def test_an_open_execution_grows(graph: Graph) -> None:
     """A witness may send what it sees as it sees it; the end closes the record."""
-    begun = Story("b")
+    begun = ExecutionBuilder("b")
     process = begun.process("x")
     version = begun.write(process, "/w/a")
     half = list(begun.events)
@@ -159,7 +159,7 @@ def test_an_open_execution_grows(graph: Graph) -> None:
 def test_an_execution_that_goes_on_here_is_closed_to_others(graph: Graph) -> None:
     """Also a repeat of an imported one, which counts as made elsewhere."""
     graph.import_events(MINE.events)
-    running = Story("b")
+    running = ExecutionBuilder("b")
     graph.begin(running.uid, parent=MINE.uid)
     graph.fold(running.events)
     with pytest.raises(Rejected):
@@ -170,7 +170,9 @@ def test_an_execution_that_goes_on_here_is_closed_to_others(graph: Graph) -> Non
 def test_references_to_others_are_no_facts_about_them(graph: Graph) -> None:
     graph.fold(MINE.events)
     before = export_events(graph, find_execution(graph, MINE.uid))
-    other = Story("b", parent=MINE.uid, facets={"inherits": MINE.uid, "collection": MINE.uid})
+    other = ExecutionBuilder(
+        "b", parent=MINE.uid, facets={"inherits": MINE.uid, "collection": MINE.uid}
+    )
     other.inform(other.process("x"), PROCESS, "fork")
     graph.import_events(other.end().events)
     assert get_execution(graph, other.uid, alive=lambda _: False)["parent"] == "e1"
@@ -182,7 +184,7 @@ def test_references_to_others_are_no_facts_about_them(graph: Graph) -> None:
 
 def test_a_process_that_was_claimed_before_it_started_is_the_recorders(graph: Graph) -> None:
     """Its uid (boot, pid, start) can be guessed; an imported record that guessed it is removed."""
-    squatter = Story("e")
+    squatter = ExecutionBuilder("e")
     squatter._add(Started, activity=PROCESS, kind="process", number=1, command=("evil",))
     squatter.write(PROCESS, "/w/stolen", "EVIL")
     graph.import_events(squatter.end().events)
@@ -196,16 +198,16 @@ def test_a_process_that_was_claimed_before_it_started_is_the_recorders(graph: Gr
 def test_ids_that_collide_are_refused(graph: Graph) -> None:
     """64 bits are few: a row that is there under the same id for another thing is never taken."""
     graph.import_events(MINE.events)
-    other = Story("b")
+    other = ExecutionBuilder("b")
     other.read(other.process("x"), "/w/in", "IN")
     for change in (
         "UPDATE location SET locator = 'file://m1/another'",
         "UPDATE execution SET uid = 'another'",
     ):
         graph.connection.rows(change)
-        story = other.events if "location" in change else MINE.events
+        builder = other.events if "location" in change else MINE.events
         with pytest.raises(Rejected):
-            graph.import_events(story)
+            graph.import_events(builder)
 
 
 def test_an_execution_cannot_take_the_uid_of_a_run(graph: Graph) -> None:
@@ -217,7 +219,7 @@ def test_an_execution_cannot_take_the_uid_of_a_run(graph: Graph) -> None:
 
 def test_a_name_is_no_uid(graph: Graph) -> None:
     graph.fold(MINE.events)
-    graph.import_events(Story("e", name=MINE.uid).end().events)
+    graph.import_events(ExecutionBuilder("e", name=MINE.uid).end().events)
     assert find_execution(graph, MINE.uid).number == 1
     assert list_executions(graph, alive=lambda _: False)[1]["name"] is None
     with pytest.raises(ClewError):
@@ -229,7 +231,7 @@ def test_facts_that_older_versions_imported_are_found(graph: Graph) -> None:
     assert list(find_facts_out_of_scope(graph)) == []
     attacks = [ATTACKS[name] for name in ("its end", "a new output")]
     attacks.append(msgspec.structs.replace(ATTACKS["who read it"], at=10**6))
-    graph.fold([*Story("e").events, *attacks])  # as imports were folded then
+    graph.fold([*ExecutionBuilder("e").events, *attacks])  # as imports were folded then
     assert set(find_facts_out_of_scope(graph)) == {
         ("it ended with several statuses", "e1"),
         ("it says something about a version of e1 (used)", "e2"),

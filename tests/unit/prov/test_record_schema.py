@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.prov.story import MACHINE, Story, digest
+from tests.unit.prov.execution_builder import MACHINE, ExecutionBuilder, digest
 
 from clew.errors import Rejected
 from clew.prov.events import (
@@ -109,7 +109,7 @@ MORE: tuple[tuple[str, Any], ...] = (
 
 
 def record(**facets: Any) -> list[AnyEvent]:
-    return Story("a", facets=facets).end().events
+    return ExecutionBuilder("a", facets=facets).end().events
 
 
 def started(**fields: Any) -> AnyEvent:
@@ -125,7 +125,7 @@ def test_the_known_facets_import(graph: Graph) -> None:
 def test_a_facet_of_another_type_is_rejected_and_named(name: str) -> None:
     rejected = 0
     for wrong in WRONG:
-        for events in (record(**{name: wrong}), Story("a").end(**{name: wrong}).events):
+        for events in (record(**{name: wrong}), ExecutionBuilder("a").end(**{name: wrong}).events):
             try:
                 check_events(UID, events)
             except Rejected as error:
@@ -142,7 +142,7 @@ def test_a_value_out_of_its_range_is_rejected_and_named(name: str, wrong: Any) -
 
 def test_nothing_of_a_malformed_record_is_imported(graph: Graph) -> None:
     with pytest.raises(Rejected, match=r"facets\.streams"):
-        graph.import_events(Story("b").end().events, record(streams=[]))
+        graph.import_events(ExecutionBuilder("b").end().events, record(streams=[]))
     assert graph.connection.rows("SELECT 1 FROM execution") == []
 
 

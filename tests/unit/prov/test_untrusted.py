@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.unit.prov.conftest import Ask
-from tests.unit.prov.story import Story, digest, locator
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest, locator
 
 from clew import signing
 from clew.db import Connection
@@ -24,19 +24,19 @@ from clew.prov.signatures import Signature, add_signatures
 from clew.prov.tables import IMPORTED
 
 
-def maker(uid: str, at: int, text: str = "BYTES") -> Story:
-    story = Story(uid, at=at)
-    story.write(story.process("make"), "/w/file", text)
-    return story.end()
+def maker(uid: str, at: int, text: str = "BYTES") -> ExecutionBuilder:
+    builder = ExecutionBuilder(uid, at=at)
+    builder.write(builder.process("make"), "/w/file", text)
+    return builder.end()
 
 
 @pytest.fixture
-def reader(graph: Graph) -> Story:
+def reader(graph: Graph) -> ExecutionBuilder:
     """e1, recorded here, found a file."""
-    story = Story("c", at=5_000)
-    story.read(story.process("cat"), "/w/file", "BYTES")
-    graph.fold(story.end().events)
-    return story
+    builder = ExecutionBuilder("c", at=5_000)
+    builder.read(builder.process("cat"), "/w/file", "BYTES")
+    graph.fold(builder.end().events)
+    return builder
 
 
 def producers(graph: Graph, target: Ask, text: str = "e1:/w/file") -> dict[str, Any]:
@@ -44,14 +44,16 @@ def producers(graph: Graph, target: Ask, text: str = "e1:/w/file") -> dict[str, 
     return {n["id"]: n["made_elsewhere"] for n in answer["nodes"] if n["kind"] == "process"}
 
 
-def test_a_producer_made_elsewhere_is_marked(graph: Graph, target: Ask, reader: Story) -> None:
+def test_a_producer_made_elsewhere_is_marked(
+    graph: Graph, target: Ask, reader: ExecutionBuilder
+) -> None:
     graph.import_events(maker("e", at=4_000).events)
     assert producers(graph, target) == {"e2.p1": True}
     assert producers(graph, target, "e2:/w/file") == {"e2.p1": True}
 
 
 def test_it_never_replaces_the_one_that_was_recorded_here(
-    graph: Graph, target: Ask, reader: Story
+    graph: Graph, target: Ask, reader: ExecutionBuilder
 ) -> None:
     """Though it claims to be later, and so nearer to what was found."""
     graph.import_events(maker("e", at=4_000).events)
@@ -62,7 +64,7 @@ def test_it_never_replaces_the_one_that_was_recorded_here(
 
 
 def test_a_name_made_elsewhere_does_not_stand_for_a_file(
-    graph: Graph, target: Ask, reader: Story
+    graph: Graph, target: Ask, reader: ExecutionBuilder
 ) -> None:
     begun, *rest = maker("e", at=4_000).events
     graph.import_events([msgspec.structs.replace(begun, name="file"), *rest])
@@ -73,12 +75,12 @@ def test_a_name_made_elsewhere_does_not_stand_for_a_file(
 
 
 def test_a_file_is_not_changed_outside_because_a_stranger_says_so(
-    graph: Graph, target: Ask, reader: Story
+    graph: Graph, target: Ask, reader: ExecutionBuilder
 ) -> None:
     graph.import_events(maker("e", at=4_000, text="OTHER").events)
-    story = Story("f", at=4_500)
-    story.read(story.process("x"), "/w/file", "BYTES")
-    graph.import_events(story.end().events)  # and who found it first is not theirs to say, either
+    builder = ExecutionBuilder("f", at=4_500)
+    builder.read(builder.process("x"), "/w/file", "BYTES")
+    graph.import_events(builder.end().events)  # and who found it first is not theirs to say, either
     answer = trace_lineage(graph, target("e1:/w/file"), direction="up")
     (node,) = answer["nodes"]
     assert (node["execution"], node["changed_outside"], node["made_elsewhere"]) == (
@@ -87,9 +89,9 @@ def test_a_file_is_not_changed_outside_because_a_stranger_says_so(
 
 
 def test_notes_of_others_are_about_their_own_execution(
-    graph: Graph, target: Ask, reader: Story
+    graph: Graph, target: Ask, reader: ExecutionBuilder
 ) -> None:
-    other = Story("e", at=4_000)
+    other = ExecutionBuilder("e", at=4_000)
     process = other.process("x")
     version = other.read(process, "/w/file", "BYTES")
     other.write(process, "/w/out", "OUT")
@@ -128,10 +130,10 @@ def test_notes_of_others_are_about_their_own_execution(
     }
 
 
-def started(uid: str, at: int) -> Story:
-    story = Story(uid, at=at)
-    story.process("train", facets={"begun": {"at": at, "held": []}})
-    return story.end()
+def started(uid: str, at: int) -> ExecutionBuilder:
+    builder = ExecutionBuilder(uid, at=at)
+    builder.process("train", facets={"begun": {"at": at, "held": []}})
+    return builder.end()
 
 
 def test_only_believed_executions_are_reused(connection: Connection, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from tests.unit.prov.conftest import Ask
-from tests.unit.prov.story import Story, digest
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 from tests.unit.prov.test_fold import PROJECT, dump, folded, stories
 
 from clew.db import Connection, connect
@@ -52,45 +52,45 @@ def test_another_project_tells_the_same_story(events: list[AnyEvent]) -> None:
             assert export_events(there, find_execution(there, row[0])) == first
 
 
-def rich() -> Story:
-    story = Story(
+def rich() -> ExecutionBuilder:
+    builder = ExecutionBuilder(
         "a", name="n", environment={"A": "1", "Ü": ""}, facets={"kind": "repetition", "x": [1]}
     )
-    process = story.process("cat", "x", environment={"A": None})
-    story.read(process, b"/w/\xff", "A", package="pkg:deb/debian/x@1", source="https://x/y")
-    story.write(process, "/w/b", "B", finished=True)
-    story.look(process, "/w", "listing", digest("names"))
-    story.delete(process, "/w/b")
-    story.inform(process, story.uid)
-    story.alias("/w/a", "/w/b")
-    story.gap(process, "x", "y", "/w/gap")
-    story.end(3, processes=1)
-    return story
+    process = builder.process("cat", "x", environment={"A": None})
+    builder.read(process, b"/w/\xff", "A", package="pkg:deb/debian/x@1", source="https://x/y")
+    builder.write(process, "/w/b", "B", finished=True)
+    builder.look(process, "/w", "listing", digest("names"))
+    builder.delete(process, "/w/b")
+    builder.inform(process, builder.uid)
+    builder.alias("/w/a", "/w/b")
+    builder.gap(process, "x", "y", "/w/gap")
+    builder.end(3, processes=1)
+    return builder
 
 
 def test_every_kind_of_event_comes_back_on_both_databases(connection: Connection) -> None:
-    story = rich()
+    builder = rich()
     graph = Graph(connection, PROJECT)
-    graph.fold(story.events)
-    again = export_events(graph, find_execution(graph, story.uid))
-    assert {type(event) for event in again} == {type(event) for event in story.events}
-    assert folded(again) == dump(connection) == folded(story.events)
+    graph.fold(builder.events)
+    again = export_events(graph, find_execution(graph, builder.uid))
+    assert {type(event) for event in again} == {type(event) for event in builder.events}
+    assert folded(again) == dump(connection) == folded(builder.events)
     assert stored_digests(again) == {digest("A"), digest("B"), digest("names")}
 
 
 def test_what_only_has_a_digest_is_a_fact_without_bytes(graph: Graph) -> None:
-    story = Story("a")
-    version = story.write(story.process("x"), "/w/a")
-    story.content(version, "big", stored=False)
-    graph.fold(story.events)
-    again = export_events(graph, find_execution(graph, story.uid))
+    builder = ExecutionBuilder("a")
+    version = builder.write(builder.process("x"), "/w/a")
+    builder.content(version, "big", stored=False)
+    graph.fold(builder.events)
+    again = export_events(graph, find_execution(graph, builder.uid))
     assert stored_digests(again) == set()
     assert any(getattr(event, "digest", None) == digest("big") for event in again)
 
 
 def test_a_parent_that_was_forgotten_is_left_out(graph: Graph) -> None:
-    first = Story("a").end()
-    second = Story("b", at=2000, parent=first.uid).end()
+    first = ExecutionBuilder("a").end()
+    second = ExecutionBuilder("b", at=2000, parent=first.uid).end()
     graph.fold([*first.events, *second.events])
     assert export_events(graph, find_execution(graph, second.uid))[0].parent == first.uid  # type: ignore[union-attr]
     graph.remove(first.uid)
@@ -98,26 +98,26 @@ def test_a_parent_that_was_forgotten_is_left_out(graph: Graph) -> None:
 
 
 def test_notes_travel_and_come_back_as_one(graph: Graph, target: Ask) -> None:
-    story = Story("a")
-    process = story.process("cat")
-    story.read(process, "/w/in", "A")
-    story.write(process, "/w/out", "B")
-    graph.fold(story.end().events)
-    other = Story("b", at=5000)
+    builder = ExecutionBuilder("a")
+    process = builder.process("cat")
+    builder.read(process, "/w/in", "A")
+    builder.write(process, "/w/out", "B")
+    graph.fold(builder.end().events)
+    other = ExecutionBuilder("b", at=5000)
     other.read(other.process("x"), "/w/other", "C")
     graph.fold(other.end().events)
     for text, now in (("e1", {}), ("e1.p1", {}), ("e1:/w/out", {}), ("/w/in", {"in": "A"})):
         add_note(graph, target(text, **now), "said", f"of {text}", agent="ann")
     add_note(graph, target("e2"), "said", "elsewhere", agent="ann")
-    told = export_notes(graph, find_execution(graph, story.uid))
+    told = export_notes(graph, find_execution(graph, builder.uid))
     assert [remark.value for remark in told] == ["of e1", "of e1.p1", "of e1:/w/out", "of /w/in"]
 
     there = Graph(graph.connection, "q" * 32)
-    there.import_events(story.events, also=lambda: import_notes(there, story.uid, told))
-    assert export_notes(there, find_execution(there, story.uid)) == told
-    assert graph.connection.atomically(lambda: import_notes(there, story.uid, told)) == 0
+    there.import_events(builder.events, also=lambda: import_notes(there, builder.uid, told))
+    assert export_notes(there, find_execution(there, builder.uid)) == told
+    assert graph.connection.atomically(lambda: import_notes(there, builder.uid, told)) == 0
     assert (
-        graph.connection.atomically(lambda: import_notes(graph, story.uid, told)) == 0
+        graph.connection.atomically(lambda: import_notes(graph, builder.uid, told)) == 0
     )  # home again
     assert [found["value"] for found in list_notes(graph, target("e1"))] == ["of e1"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.prov.story import Story, digest
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 
 from clew.errors import Damaged, NoContent
 from clew.prov.export.ro_crate import write_crate
@@ -38,19 +38,21 @@ def ids(entity: Any, field: str) -> set[str]:
 
 @pytest.fixture
 def told(graph: Graph) -> Graph:
-    story = Story("a", agent="ann lee", command=("python", "train.py"), name="training")
-    p = story.process("python", "train.py")
-    story.read(p, "/w/train.py", "SCRIPT")
-    story.read(p, "/w/data set/raw.csv", "RAW")
-    story.read(p, b"/w/\xff%41", "ODD")
-    story.read(p, "/w/lost", "LOST")
-    story.read(p, "/w/excluded", "EXCLUDED", stored=False)
-    story.read(p, "/opt/numpy.py", "N", package="pkg:pypi/numpy@1.26.4")
-    story.write(p, "/w/tmp", "T")
-    story.delete(p, "/w/tmp")
-    story.write(p, "/w/out", "OUT")
-    story.write(p, f"stream://{story.uid}/stdout", "hello")
-    graph.fold(story.end(activity=p).end().events)
+    builder = ExecutionBuilder(
+        "a", agent="ann lee", command=("python", "train.py"), name="training"
+    )
+    p = builder.process("python", "train.py")
+    builder.read(p, "/w/train.py", "SCRIPT")
+    builder.read(p, "/w/data set/raw.csv", "RAW")
+    builder.read(p, b"/w/\xff%41", "ODD")
+    builder.read(p, "/w/lost", "LOST")
+    builder.read(p, "/w/excluded", "EXCLUDED", stored=False)
+    builder.read(p, "/opt/numpy.py", "N", package="pkg:pypi/numpy@1.26.4")
+    builder.write(p, "/w/tmp", "T")
+    builder.delete(p, "/w/tmp")
+    builder.write(p, "/w/out", "OUT")
+    builder.write(p, f"stream://{builder.uid}/stdout", "hello")
+    graph.fold(builder.end(activity=p).end().events)
     return graph
 
 
@@ -97,11 +99,11 @@ def test_its_files_are_there(told: Graph, tmp_path: Path) -> None:
 
 
 def test_a_moved_file_is_based_on_the_earlier_version(graph: Graph, tmp_path: Path) -> None:
-    first, second = Story("a"), Story("b", at=10_000)
+    first, second = ExecutionBuilder("a"), ExecutionBuilder("b", at=10_000)
     first.write(first.process("make"), "/w/got", "X" * 100)
     second.read(second.process("use"), "/w/raw", "X" * 100)
-    for story in (first, second):
-        graph.fold(story.end().events)
+    for builder in (first, second):
+        graph.fold(builder.end().events)
     write_crate(graph, "e2", tmp_path, alive=lambda _: False)
     based_on = read(tmp_path).dereference("#inputs/w/raw")["isBasedOn"]
     assert based_on["name"] == "e1:/w/got@1"
@@ -115,7 +117,7 @@ def test_without_bytes_it_only_describes(told: Graph, tmp_path: Path) -> None:
 
 
 def test_a_failed_execution_says_so(graph: Graph, tmp_path: Path) -> None:
-    graph.fold(Story("a").end(3).events)
+    graph.fold(ExecutionBuilder("a").end(3).events)
     write_crate(graph, "e1", tmp_path / "crate", alive=lambda _: False)
     action = read(tmp_path / "crate").dereference("#" + "a" * 32)
     assert action.properties()["actionStatus"] == {"@id": "http://schema.org/FailedActionStatus"}
@@ -125,10 +127,10 @@ def test_a_failed_execution_says_so(graph: Graph, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/../../outside", "/w/../../../outside", "/w/x/.."])
 def test_no_file_is_written_outside_the_crate(graph: Graph, tmp_path: Path, path: str) -> None:
     (tmp_path / "outside").write_text("mine")
-    story = Story("a")
-    p = story.process("sh")
-    story.read(p, path, "RAW")
-    graph.fold(story.end(activity=p).end().events)
+    builder = ExecutionBuilder("a")
+    p = builder.process("sh")
+    builder.read(p, path, "RAW")
+    graph.fold(builder.end(activity=p).end().events)
     with pytest.raises(Damaged, match="not a valid relative path"):
         write_crate(graph, "e1", tmp_path / "crate", alive=lambda _: False, copy=copy)
     assert (tmp_path / "outside").read_text() == "mine"

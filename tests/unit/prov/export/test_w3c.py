@@ -21,7 +21,7 @@ from prov.model import (
     ProvStart,
     ProvUsage,
 )
-from tests.unit.prov.story import Story
+from tests.unit.prov.execution_builder import ExecutionBuilder
 
 from clew.prov.export import w3c
 from clew.prov.graph import Graph
@@ -29,17 +29,17 @@ from clew.prov.graph import Graph
 
 @pytest.fixture
 def document(graph: Graph) -> tuple[ProvDocument, ProvDocument]:
-    story = Story("a", agent='a "n" n\\', command=("sh", "-c", "a\nb\t'c' \"d\""))
-    one = story.process("sort", "raw")
-    two = story.process("mv", parent=one)
-    story.read(one, "/w/raw", "RAW")
-    story.read(one, "/usr/lib/x.so", "SO", package="pkg:deb/debian/x@1")
-    story.read(one, b"/w/\xff %41 [x]", "odd")
-    story.write(one, "/w/tmp", "T")
-    story.rename(two, "/w/tmp", "/w/out", "T")
-    story.inform(two, one)
-    story.read(two, "https://example.org/a?b=c&d=%20", how="fetch")
-    graph.fold(story.end().events)
+    builder = ExecutionBuilder("a", agent='a "n" n\\', command=("sh", "-c", "a\nb\t'c' \"d\""))
+    one = builder.process("sort", "raw")
+    two = builder.process("mv", parent=one)
+    builder.read(one, "/w/raw", "RAW")
+    builder.read(one, "/usr/lib/x.so", "SO", package="pkg:deb/debian/x@1")
+    builder.read(one, b"/w/\xff %41 [x]", "odd")
+    builder.write(one, "/w/tmp", "T")
+    builder.rename(two, "/w/tmp", "/w/out", "T")
+    builder.inform(two, one)
+    builder.read(two, "https://example.org/a?b=c&d=%20", how="fetch")
+    graph.fold(builder.end().events)
     return read(w3c.export_prov_json(graph, "e1"), "json"), read(
         w3c.export_prov_n(graph, "e1"), "provn"
     )
@@ -105,11 +105,11 @@ def test_it_unifies(document: tuple[ProvDocument, ProvDocument]) -> None:
 
 
 def test_a_moved_file_is_derived_from_the_earlier_version(graph: Graph) -> None:
-    first, second = Story("a"), Story("b", at=10_000)
+    first, second = ExecutionBuilder("a"), ExecutionBuilder("b", at=10_000)
     first.write(first.process("make"), "/w/got", "X" * 100)
     second.read(second.process("use"), "/w/raw", "X" * 100)
-    for story in (first, second):
-        graph.fold(story.end().events)
+    for builder in (first, second):
+        graph.fold(builder.end().events)
     documents = [
         read(w3c.export_prov_json(graph, "e2"), "json"),
         read(w3c.export_prov_n(graph, "e2"), "provn"),
@@ -125,12 +125,12 @@ def test_a_moved_file_is_derived_from_the_earlier_version(graph: Graph) -> None:
 
 
 def test_no_word_of_a_record_becomes_a_statement(graph: Graph) -> None:
-    story = Story("a", command=('"])\n  entity(clew:evil)',))
-    p = story.process("sh")
-    story.events[-1] = msgspec.structs.replace(
-        story.events[-1], kind="x'])\n  entity(clew:evil)\n  agent('"
+    builder = ExecutionBuilder("a", command=('"])\n  entity(clew:evil)',))
+    p = builder.process("sh")
+    builder.events[-1] = msgspec.structs.replace(
+        builder.events[-1], kind="x'])\n  entity(clew:evil)\n  agent('"
     )
-    story.write(p, '/w/"\n  entity(clew:evil)', "OUT", how='"\n  entity(clew:evil)')
-    graph.fold(story.end(activity=p).end().events)
+    builder.write(p, '/w/"\n  entity(clew:evil)', "OUT", how='"\n  entity(clew:evil)')
+    graph.fold(builder.end(activity=p).end().events)
     assert "\n  entity(clew:evil)" not in w3c.export_prov_n(graph, "e1").decode()
     json.loads(w3c.export_prov_json(graph, "e1"))

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from tests.unit.prov.story import Story, digest
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import load_record
 
 
 def test_moves_pair_each_version_with_the_one_that_has_its_bytes(graph: Graph) -> None:
-    story = Story("a")
-    process = story.process("swap")
-    story.read(process, "/w/mode", how="metadata")
-    story.same_time().write(process, "/w/mode", "mode", how="metadata")
-    story.read(process, "/w/a", how="exchange")
-    story.same_time().read(process, "/w/b", how="exchange")
-    story.same_time().write(process, "/w/a", "was b", how="exchange")
-    story.same_time(2).write(process, "/w/b", "was a", how="exchange")
-    graph.fold(story.end().events)
+    builder = ExecutionBuilder("a")
+    process = builder.process("swap")
+    builder.read(process, "/w/mode", how="metadata")
+    builder.same_time().write(process, "/w/mode", "mode", how="metadata")
+    builder.read(process, "/w/a", how="exchange")
+    builder.same_time().read(process, "/w/b", how="exchange")
+    builder.same_time().write(process, "/w/a", "was b", how="exchange")
+    builder.same_time(2).write(process, "/w/b", "was a", how="exchange")
+    graph.fold(builder.end().events)
 
     record = load_record(graph, "e1")
     moved = {

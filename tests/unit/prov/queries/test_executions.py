@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.prov.story import Story, digest, locator
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest, locator
 
 from clew.prov.events import Ended
 from clew.prov.graph import Graph
@@ -26,9 +26,11 @@ def never(_: str) -> bool:
 
 def test_an_execution_that_is_done(graph: Graph) -> None:
     second = 1_000_000_000
-    story = Story("a", at=1_700_000_000 * second, command=("make", "all"), agent="ann", name="n")
-    story.end(0, processes=3, inputs=10, outputs=2, bytes=5, new_bytes=4)
-    graph.fold(story.events)
+    builder = ExecutionBuilder(
+        "a", at=1_700_000_000 * second, command=("make", "all"), agent="ann", name="n"
+    )
+    builder.end(0, processes=3, inputs=10, outputs=2, bytes=5, new_bytes=4)
+    graph.fold(builder.events)
     [found] = list_executions(graph, alive=never)
     assert found.keys() == EXECUTION
     assert found == found | {
@@ -46,19 +48,19 @@ def test_an_execution_that_is_done(graph: Graph) -> None:
     ("status", "signal", "state"), [(0, None, "done"), (2, None, "failed"), (None, 9, "failed")]
 )
 def test_how_it_ended(graph: Graph, status: int | None, signal: int | None, state: str) -> None:
-    graph.fold(Story("a").end(status, signal=signal).events)
+    graph.fold(ExecutionBuilder("a").end(status, signal=signal).events)
     [found] = list_executions(graph, alive=lambda _: True)
     assert (found["state"], found["status"], found["signal"]) == (state, status, signal)
 
 
 def test_one_that_never_ended_is_running_while_its_lock_is_held_and_counted(graph: Graph) -> None:
-    story = Story("a")
-    process = story.process("x")
-    story.read(process, "/w/in", "in")
-    story.write(process, "/w/out", "four")
-    story.write(process, "/w/gone", "!")
-    story.delete(process, "/w/gone")
-    graph.fold(story.events)
+    builder = ExecutionBuilder("a")
+    process = builder.process("x")
+    builder.read(process, "/w/in", "in")
+    builder.write(process, "/w/out", "four")
+    builder.write(process, "/w/gone", "!")
+    builder.delete(process, "/w/gone")
+    graph.fold(builder.events)
     [found] = list_executions(graph, alive=lambda uid: uid == "a" * 32)
     assert (found["state"], found["ended"], found["seconds"]) == ("running", None, None)
     [found] = list_executions(graph, alive=never)
@@ -75,11 +77,11 @@ def test_one_that_only_began_is_listed(graph: Graph) -> None:
 
 
 def test_families(graph: Graph) -> None:
-    graph.fold(Story("a").end().events)
-    graph.fold(Story("b", parent="a" * 32, facets={"kind": "repetition"}).end().events)
-    graph.fold(Story("c", parent="b" * 32, facets={"kind": "modification"}).end().events)
-    graph.fold(Story("d", facets={"collection": "b" * 32}).end().events)
-    graph.fold(Story("e", facets={"collection": "elsewhere"}).end().events)
+    graph.fold(ExecutionBuilder("a").end().events)
+    graph.fold(ExecutionBuilder("b", parent="a" * 32, facets={"kind": "repetition"}).end().events)
+    graph.fold(ExecutionBuilder("c", parent="b" * 32, facets={"kind": "modification"}).end().events)
+    graph.fold(ExecutionBuilder("d", facets={"collection": "b" * 32}).end().events)
+    graph.fold(ExecutionBuilder("e", facets={"collection": "elsewhere"}).end().events)
     found = [
         (e["id"], e["kind"], e["parent"], e["collection"])
         for e in list_executions(graph, alive=never)
@@ -94,26 +96,28 @@ def test_families(graph: Graph) -> None:
 
 
 def test_a_second_ended_adds_to_the_first(graph: Graph) -> None:
-    story = Story("a").end(0, processes=1, git={"commit": "c", "dirty": False})
-    later = Ended(execution=story.uid, n=99, at=9000, activity=story.uid, facets={"new_bytes": 7})
-    graph.fold([later, *story.events])
+    builder = ExecutionBuilder("a").end(0, processes=1, git={"commit": "c", "dirty": False})
+    later = Ended(
+        execution=builder.uid, n=99, at=9000, activity=builder.uid, facets={"new_bytes": 7}
+    )
+    graph.fold([later, *builder.events])
     found = show_execution(graph, "e1", alive=never)
     assert (found["status"], found["processes"], found["new_bytes"]) == (0, 1, 7)
     assert found["git"] == {"commit": "c", "dirty": False}
 
 
 def test_show(graph: Graph) -> None:
-    story = Story(
+    builder = ExecutionBuilder(
         "a",
         environment={"HOME": "/h"},
         facets={"cpu": "fast", "git": {"commit": "c", "dirty": True}},
     )
-    outer = story.process("sh")
-    inner = story.process("cat", "x", parent=outer)
-    story.end(1, activity=inner)
-    story.gap(inner, "mmap", "written through a mapping", "/w/m")
-    story.gap(story.uid, "network", "not followed")
-    graph.fold(story.end().events)
+    outer = builder.process("sh")
+    inner = builder.process("cat", "x", parent=outer)
+    builder.end(1, activity=inner)
+    builder.gap(inner, "mmap", "written through a mapping", "/w/m")
+    builder.gap(builder.uid, "network", "not followed")
+    graph.fold(builder.end().events)
     found = show_execution(graph, "e1", alive=never)
     assert [(p["id"], p["parent"], p["pid"], p["command"], p["status"]) for p in found["tree"]] == [
         ("e1.p1", None, 101, ["sh"], None),
@@ -133,33 +137,33 @@ def test_show(graph: Graph) -> None:
     assert "files" not in found
 
 
-def detail(graph: Graph, story: Story) -> dict[str, Any]:
-    graph.fold(story.events)
+def detail(graph: Graph, builder: ExecutionBuilder) -> dict[str, Any]:
+    graph.fold(builder.events)
     found = show_execution(graph, "e1", alive=never, detail=True)
     return {file["path"]: file for file in found["files"]} | {"network": found["network"]}
 
 
 def test_roles(graph: Graph) -> None:
-    story = Story("a")
-    p = story.process("x")
-    story.read(p, "/w/in", "in")
-    story.write(p, "/w/out", "out")
-    story.read(p, "/w/both", "old")
-    story.write(p, "/w/both", "new")
-    story.write(p, "/w/temporary", "t")
-    story.delete(p, "/w/temporary")
-    story.read(p, "/w/eaten", "e")
-    story.delete(p, "/w/eaten")
-    story.write(p, "/w/saved.tmp", "s")
-    story.read(p, "/w/saved", "before")
-    story.delete(p, "/w/saved", how="replace")
-    story.rename(p, "/w/saved.tmp", "/w/saved", "s")
-    story.read(p, "/w/log", "l", how="append")
-    story.write(p, "/w/log", "ll")
-    story.read(p, "/w/name1", "h", how="link")
-    story.write(p, "/w/name2", "h", how="link")
-    story.write(p, f"stream://{story.uid}/stdout", "hello")
-    files = detail(graph, story)
+    builder = ExecutionBuilder("a")
+    p = builder.process("x")
+    builder.read(p, "/w/in", "in")
+    builder.write(p, "/w/out", "out")
+    builder.read(p, "/w/both", "old")
+    builder.write(p, "/w/both", "new")
+    builder.write(p, "/w/temporary", "t")
+    builder.delete(p, "/w/temporary")
+    builder.read(p, "/w/eaten", "e")
+    builder.delete(p, "/w/eaten")
+    builder.write(p, "/w/saved.tmp", "s")
+    builder.read(p, "/w/saved", "before")
+    builder.delete(p, "/w/saved", how="replace")
+    builder.rename(p, "/w/saved.tmp", "/w/saved", "s")
+    builder.read(p, "/w/log", "l", how="append")
+    builder.write(p, "/w/log", "ll")
+    builder.read(p, "/w/name1", "h", how="link")
+    builder.write(p, "/w/name2", "h", how="link")
+    builder.write(p, f"stream://{builder.uid}/stdout", "hello")
+    files = detail(graph, builder)
     roles = {
         path: (file["role"], file["read"], file["written"], file["digest"])
         for path, file in files.items()
@@ -182,13 +186,13 @@ def test_roles(graph: Graph) -> None:
 
 def test_packages_and_classes(graph: Graph) -> None:
     numpy, libc = "pkg:pypi/numpy@1.26.4", "pkg:deb/debian/libc6@2.36-9?arch=amd64"
-    story = Story("a", facets={"packages": {numpy: {"requested": True}}})
-    p = story.process("x")
-    story.read(p, "/opt/numpy.py", "1", package=numpy)
-    story.read(p, "/opt/libc.so", "2", package=libc)
-    story.read(p, "/w/x.csv", "3")
-    story.read(p, "/w/odd", "4", package="odd thing")
-    files = detail(graph, story)
+    builder = ExecutionBuilder("a", facets={"packages": {numpy: {"requested": True}}})
+    p = builder.process("x")
+    builder.read(p, "/opt/numpy.py", "1", package=numpy)
+    builder.read(p, "/opt/libc.so", "2", package=libc)
+    builder.read(p, "/w/x.csv", "3")
+    builder.read(p, "/w/odd", "4", package="odd thing")
+    files = detail(graph, builder)
     assert files["/opt/numpy.py"]["class"] == "package"
     assert files["/opt/numpy.py"]["package"] == {
         "manager": "pypi", "name": "numpy", "version": "1.26.4", "requested": True,
@@ -200,19 +204,19 @@ def test_packages_and_classes(graph: Graph) -> None:
 
 
 def test_paths_that_are_not_text(graph: Graph) -> None:
-    story = Story("a")
-    story.read(story.process("x"), b"/w/\xff%41", "x")
-    files = detail(graph, story)
+    builder = ExecutionBuilder("a")
+    builder.read(builder.process("x"), b"/w/\xff%41", "x")
+    files = detail(graph, builder)
     assert files["/w/\ufffd%41"]["path_b64"] == "L3cv/yU0MQ=="
 
 
 def test_network(graph: Graph) -> None:
-    story = Story("a")
-    p = story.process("curl")
-    story.read(p, "tcp://10.0.0.1:443", how="connect")
-    story.read(p, "tcp://[::1]:80", how="connect")
-    story.read(p, "https://example.org/x.csv", how="fetch")
-    found = detail(graph, story)
+    builder = ExecutionBuilder("a")
+    p = builder.process("curl")
+    builder.read(p, "tcp://10.0.0.1:443", how="connect")
+    builder.read(p, "tcp://[::1]:80", how="connect")
+    builder.read(p, "https://example.org/x.csv", how="fetch")
+    found = detail(graph, builder)
     assert len(found) == 1
     assert [(n["address"], n["host"], n["port"], n["by"]) for n in found["network"]] == [
         ("https://example.org/x.csv", "example.org", 443, "e1.p1"),
@@ -222,12 +226,12 @@ def test_network(graph: Graph) -> None:
 
 
 def test_versions_of_a_path(graph: Graph) -> None:
-    story = Story("a")
-    p = story.process("x")
-    story.read(p, "/w/f", "one")
-    story.write(p, "/w/f", "two")
-    graph.fold(story.events)
-    later = Story("b", at=9000)
+    builder = ExecutionBuilder("a")
+    p = builder.process("x")
+    builder.read(p, "/w/f", "one")
+    builder.write(p, "/w/f", "two")
+    graph.fold(builder.events)
+    later = ExecutionBuilder("b", at=9000)
     later.read(later.process("x"), "/w/f", "three", stored=False)
     graph.fold(later.events)
     found = list_versions(graph, locator("/w/f"))

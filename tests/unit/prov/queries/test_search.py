@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.prov.story import Story, digest
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 
 from clew.prov.events import Ended, Started
 from clew.prov.graph import Graph
@@ -14,13 +14,13 @@ from clew.prov.queries.search import search
 
 @pytest.fixture
 def ask(graph: Graph) -> Any:
-    a = Story("a")
+    a = ExecutionBuilder("a")
     p = a.process("python", 'say "Ünder_score"', "100%")
     a.read(p, "/w/Data_1.csv", "D1")
     a.write(p, "/w/out", "OUT")
     graph.begin(a.uid, name="first-try")
     graph.fold(a.end().events)
-    b = Story("b", at=10_000)
+    b = ExecutionBuilder("b", at=10_000)
     q = b.process("sort")
     b.read(q, "/w/Data_1.csv", "D1")
     graph.fold(b.end().events)

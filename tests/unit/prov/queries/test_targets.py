@@ -6,7 +6,7 @@ import os
 
 import pytest
 from tests.unit.prov.conftest import Ask
-from tests.unit.prov.story import Story, digest
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 
 from clew.errors import ClewError, NotFound, UsageError
 from clew.prov.graph import Graph
@@ -14,17 +14,17 @@ from clew.prov.graph import Graph
 
 @pytest.fixture(autouse=True)
 def history(graph: Graph) -> None:
-    story = Story("a", name="prep")
-    p = story.process("x")
-    story.read(p, "/w/f", "one")
-    story.write(p, "/w/f", "two")
-    story.write(p, "/w/f", "three")
-    story.write(p, "/w/sub/made", "m")
-    story.write(p, "/w/img@2", "i")
-    story.read(p, b"/w/\xff", "bytes")
-    story.write(p, f"stream://{story.uid}/stdout", "hello")
-    graph.fold(story.end().events)
-    later = Story("b", at=9000)
+    builder = ExecutionBuilder("a", name="prep")
+    p = builder.process("x")
+    builder.read(p, "/w/f", "one")
+    builder.write(p, "/w/f", "two")
+    builder.write(p, "/w/f", "three")
+    builder.write(p, "/w/sub/made", "m")
+    builder.write(p, "/w/img@2", "i")
+    builder.read(p, b"/w/\xff", "bytes")
+    builder.write(p, f"stream://{builder.uid}/stdout", "hello")
+    graph.fold(builder.end().events)
+    later = ExecutionBuilder("b", at=9000)
     later.read(later.process("x"), "/w/f", "three")
     later.read(later.process("y"), "/w/other", "two")
     graph.fold(later.end().events)
@@ -111,7 +111,7 @@ def test_what_is_not_there_is_said_with_a_hint(
 
 
 def test_a_file_recorded_on_another_machine_is_found_by_its_path(graph: Graph, target: Ask) -> None:
-    story = Story("c", at=20_000)
-    story.read(story.process("x"), "file://m2/w/far", "far")
-    graph.fold(story.events)
+    builder = ExecutionBuilder("c", at=20_000)
+    builder.read(builder.process("x"), "file://m2/w/far", "far")
+    graph.fold(builder.events)
     assert target("e3:far").digest == digest("far")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.unit.prov.story import digest
+from tests.unit.prov.execution_builder import digest
 
 from clew.prov.queries.execution_record import Version
 from clew.replay.reuse.output_restore import can_restore, keep_times, restore_outputs

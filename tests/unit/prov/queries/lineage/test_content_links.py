@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from tests.unit.prov.conftest import Ask
+from tests.unit.prov.execution_builder import ExecutionBuilder, locator
 from tests.unit.prov.queries.lineage.test_lineage import drawn, names, node
-from tests.unit.prov.story import Story, locator
 
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage import content_links
@@ -18,17 +18,17 @@ LONG = "x" * content_links.TINY
 
 
 def make(graph: Graph, uid: str, path: str, text: str = LONG, *, at: int, **facts: Any) -> None:
-    story = Story(uid, at=at, **facts)
-    story.write(story.process("make"), path, text)
-    graph.fold(story.end().events)
+    builder = ExecutionBuilder(uid, at=at, **facts)
+    builder.write(builder.process("make"), path, text)
+    graph.fold(builder.end().events)
 
 
 def use(graph: Graph, uid: str, path: str, text: str = LONG, *, at: int) -> None:
-    story = Story(uid, at=at)
-    process = story.process("use")
-    story.read(process, path, text)
-    story.write(process, f"/w/out-{uid}", f"made from {path}")
-    graph.fold(story.end().events)
+    builder = ExecutionBuilder(uid, at=at)
+    process = builder.process("use")
+    builder.read(process, path, text)
+    builder.write(process, f"/w/out-{uid}", f"made from {path}")
+    graph.fold(builder.end().events)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def _resolve(graph: Graph, text: str) -> Any:
 def test_nothing_is_linked_to_a_later_version_or_within_one_execution(
     graph: Graph, target: Ask
 ) -> None:
-    copy = Story("a", at=1_000)
+    copy = ExecutionBuilder("a", at=1_000)
     shell = copy.process("cat", "from")
     copy.write(shell, "/w/to", LONG)  # the shell opened it before cat read
     copy.read(shell, "/w/from", LONG)
@@ -94,7 +94,7 @@ def test_nothing_is_linked_to_a_later_version_or_within_one_execution(
 
 
 def test_a_pulled_execution_is_a_candidate_behind_local_ones(graph: Graph, target: Ask) -> None:
-    pulled = Story("a", at=1_500)
+    pulled = ExecutionBuilder("a", at=1_500)
     pulled.write(pulled.process("make"), "/w/raw", LONG)
     graph.import_events(pulled.end().events)
     use(graph, "b", "/w/copy", at=2_000)

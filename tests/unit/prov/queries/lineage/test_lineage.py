@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.prov.conftest import Ask
-from tests.unit.prov.story import Story, digest, locator
+from tests.unit.prov.execution_builder import ExecutionBuilder, digest, locator
 
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.lineage import trace_lineage
@@ -41,13 +41,13 @@ def has_no_cycle(answer: Answer) -> bool:
 @pytest.fixture
 def workflow(graph: Graph) -> None:
     """raw → clean (e1), clean → model (e2, through a pipe and a rename), model → report (e3)."""
-    a = Story("a")
+    a = ExecutionBuilder("a")
     p = a.process("python", "clean.py")
     a.read(p, "/w/raw", "RAW")
     a.read(p, "/usr/lib/libc.so", "LIBC", package="pkg:deb/debian/libc6@2")
     a.read(p, "/etc/ld.so.cache", "CACHE")
     a.write(p, "/w/clean", "CLEAN")
-    b = Story("b", at=10_000)
+    b = ExecutionBuilder("b", at=10_000)
     cat, train = b.process("cat", "clean"), b.process("train")
     b.read(cat, "/w/clean", "CLEAN")
     b.inform(train, cat)
@@ -56,13 +56,13 @@ def workflow(graph: Graph) -> None:
     b.rename(train, "/w/tmp", "/w/model", "MODEL")
     b.read(train, "/w/later", "L")
     b.write(train, "/w/other", "O")
-    c = Story("c", at=20_000)
+    c = ExecutionBuilder("c", at=20_000)
     r = c.process("report")
     c.read(r, "/w/model", "MODEL")
     c.read(r, "/w/config", "C2")
     c.write(r, f"stream://{c.uid}/stdout", "fine")
-    for story in (c, b, a):  # late and in any order
-        graph.fold(story.end().events)
+    for builder in (c, b, a):  # late and in any order
+        graph.fold(builder.end().events)
 
 
 @pytest.fixture
@@ -171,25 +171,25 @@ class TestWorkflow:
 def test_shared_memory_is_a_place_of_files_and_other_devices_are_not(
     graph: Graph, trace: Any
 ) -> None:
-    story = Story("a")
-    maker, user = story.process("make"), story.process("use")
-    story.write(maker, "/dev/shm/x", "X")
-    story.write(maker, "/dev/tty9", "T")
+    builder = ExecutionBuilder("a")
+    maker, user = builder.process("make"), builder.process("use")
+    builder.write(maker, "/dev/shm/x", "X")
+    builder.write(maker, "/dev/tty9", "T")
     for path in ("/dev/shm/x", "/dev/tty9", "/proc/cpuinfo", "/sys/x"):
-        story.read(user, path)
-    story.write(user, "/w/out", "O")
-    graph.fold(story.end().events)
+        builder.read(user, path)
+    builder.write(user, "/w/out", "O")
+    graph.fold(builder.end().events)
     assert names(trace("e1:out")) == {"e1:/w/out@1", "e1.p2", "e1:/dev/shm/x@1", "e1.p1"}
 
 
 def test_a_source_may_be_said_before_anything_ran(graph: Graph, target: Ask) -> None:
-    story = Story("a")
-    story.read(story.process("x"), "/w/raw", "RAW")
+    builder = ExecutionBuilder("a")
+    builder.read(builder.process("x"), "/w/raw", "RAW")
     unknown = Target("file", "raw", (), locator=locator("/w/raw"), digest=digest("RAW"))
     add_note(graph, unknown, "source", "https://example.org/raw", agent="ann")
     [only] = trace_lineage(graph, target("raw", raw="RAW"))["nodes"]
     assert only["source"] == "https://example.org/raw"
-    graph.fold(story.events)
+    graph.fold(builder.events)
     answer = trace_lineage(graph, target("raw", raw="RAW"))
     assert node(answer, "e1:/w/raw@1")["source"] == "https://example.org/raw"
 
@@ -197,11 +197,11 @@ def test_a_source_may_be_said_before_anything_ran(graph: Graph, target: Ask) -> 
 def test_a_file_going_from_a_to_b_to_a_makes_no_cycle(graph: Graph, trace: Any) -> None:
     texts = ["A", "B", "A", "B", "A"]
     for i, (old, new) in enumerate(pairwise(texts)):
-        story = Story("abcd"[i], at=10_000 * (i + 1))
-        p = story.process("turn")
-        story.read(p, "/w/f", old)
-        story.write(p, "/w/f", new)
-        graph.fold(story.end().events)
+        builder = ExecutionBuilder("abcd"[i], at=10_000 * (i + 1))
+        p = builder.process("turn")
+        builder.read(p, "/w/f", old)
+        builder.write(p, "/w/f", new)
+        graph.fold(builder.end().events)
     answer = trace("e4:f")
     assert has_no_cycle(answer)
     assert drawn(answer) == {
@@ -219,25 +219,25 @@ def test_a_file_going_from_a_to_b_to_a_makes_no_cycle(graph: Graph, trace: Any) 
 
 def test_two_runs_that_write_the_same_bytes_are_two_makers(graph: Graph, trace: Any) -> None:
     for i, uid in enumerate("abc"):
-        story = Story(uid, at=10_000 * (i + 1))
-        p = story.process("x")
+        builder = ExecutionBuilder(uid, at=10_000 * (i + 1))
+        p = builder.process("x")
         if uid == "c":
-            story.read(p, "/w/f", "same")
-            story.write(p, "/w/g", "g")
+            builder.read(p, "/w/f", "same")
+            builder.write(p, "/w/g", "g")
         else:
-            story.write(p, "/w/f", "same")
-        graph.fold(story.end().events)
+            builder.write(p, "/w/f", "same")
+        graph.fold(builder.end().events)
     assert "e2:/w/f@1 used e3.p1" in drawn(trace("e3:g"))
     assert trace("e1:f", "down")["edges"] == []
 
 
 def test_one_raw_file_read_by_many_is_one_source(graph: Graph, trace: Any) -> None:
     for i, uid in enumerate("abc"):
-        story = Story(uid, at=10_000 * (i + 1))
-        p = story.process("x")
-        story.read(p, "/w/raw", "RAW")
-        story.write(p, f"/w/{uid}", uid)
-        graph.fold(story.end().events)
+        builder = ExecutionBuilder(uid, at=10_000 * (i + 1))
+        p = builder.process("x")
+        builder.read(p, "/w/raw", "RAW")
+        builder.write(p, f"/w/{uid}", uid)
+        graph.fold(builder.end().events)
     assert "e1:/w/raw@1" in names(trace("e3:c"))
     for asked in ("e1:raw", "e3:raw"):
         assert {"e1:/w/a@1", "e2:/w/b@1", "e3:/w/c@1"} < names(trace(asked, "down"))
@@ -246,15 +246,15 @@ def test_one_raw_file_read_by_many_is_one_source(graph: Graph, trace: Any) -> No
 def test_a_child_that_never_became_another_program_has_its_parents_memory(
     graph: Graph, trace: Any
 ) -> None:
-    story = Story("a")
-    parent = story.process("python")
-    story.read(parent, "/w/before", "1")
-    child = story.process("python", parent=parent, forked=True)
-    story.read(parent, "/w/after", "2")
-    story.write(child, "/w/out", "3")
-    program = story.process("cat", parent=parent)
-    story.write(program, "/w/apart", "4")
-    graph.fold(story.end().events)
+    builder = ExecutionBuilder("a")
+    parent = builder.process("python")
+    builder.read(parent, "/w/before", "1")
+    child = builder.process("python", parent=parent, forked=True)
+    builder.read(parent, "/w/after", "2")
+    builder.write(child, "/w/out", "3")
+    program = builder.process("cat", parent=parent)
+    builder.write(program, "/w/apart", "4")
+    graph.fold(builder.end().events)
     found = names(trace("e1:out"))
     assert "e1:/w/before@1" in found
     assert "e1:/w/after@1" not in found
@@ -264,28 +264,28 @@ def test_a_child_that_never_became_another_program_has_its_parents_memory(
 
 
 def test_processes_that_talk_both_ways_end_the_walk(graph: Graph, trace: Any) -> None:
-    story = Story("a")
-    one, two = story.process("one"), story.process("two")
-    story.inform(one, two, "socket")
-    story.inform(two, one, "socket")
-    story.read(one, "/w/in", "i")
-    story.write(one, "/w/x", "x")
-    story.read(two, "/w/x")
-    story.write(two, "/w/y", "y")
-    story.read(one, "/w/y")
-    story.write(one, "/w/z", "z")
-    graph.fold(story.end().events)
+    builder = ExecutionBuilder("a")
+    one, two = builder.process("one"), builder.process("two")
+    builder.inform(one, two, "socket")
+    builder.inform(two, one, "socket")
+    builder.read(one, "/w/in", "i")
+    builder.write(one, "/w/x", "x")
+    builder.read(two, "/w/x")
+    builder.write(two, "/w/y", "y")
+    builder.read(one, "/w/y")
+    builder.write(one, "/w/z", "z")
+    graph.fold(builder.end().events)
     assert {"e1:/w/in@1", "e1:/w/x@1", "e1:/w/y@1"} < names(trace("e1:z"))
     assert "e1:/w/z@1" in names(trace("e1:in", "down"))
 
 
 def test_a_moved_file_comes_from_the_old_name(graph: Graph, trace: Any) -> None:
-    story = Story("a")
-    make, move = story.process("make"), story.process("mv")
-    story.write(make, "/w/old", "x")
-    story.delete(move, "/w/old", how="rename")  # a witness that says no more than this
-    story.write(move, "/w/new", "x", how="rename")
-    graph.fold(story.end().events)
+    builder = ExecutionBuilder("a")
+    make, move = builder.process("make"), builder.process("mv")
+    builder.write(make, "/w/old", "x")
+    builder.delete(move, "/w/old", how="rename")  # a witness that says no more than this
+    builder.write(move, "/w/new", "x", how="rename")
+    graph.fold(builder.end().events)
     assert drawn(trace("e1:new")) == {
         "e1.p1 generated e1:/w/old@1",
         "e1:/w/old@1 used e1.p2",
@@ -296,9 +296,9 @@ def test_a_moved_file_comes_from_the_old_name(graph: Graph, trace: Any) -> None:
 def test_a_version_whose_bytes_were_never_known_is_not_taken_for_another(
     graph: Graph, trace: Any
 ) -> None:
-    first = Story("a")
+    first = ExecutionBuilder("a")
     first.write(first.process("x"), "/w/f", "f")
-    later = Story("b", at=9000)
+    later = ExecutionBuilder("b", at=9000)
     p = later.process("y")
     later.read(p, "/w/f")
     later.write(p, "/w/g", "g")
@@ -312,14 +312,14 @@ def test_a_version_whose_bytes_were_never_known_is_not_taken_for_another(
 def test_what_a_process_only_moved_does_not_come_from_what_else_it_read(
     graph: Graph, trace: Any
 ) -> None:
-    story = Story("a")
-    keeper, maker = story.process("keeper"), story.process("maker")
-    story.read(keeper, "/w/list", "l")
-    story.read(maker, "/w/in", "i")
-    story.write(maker, "/w/old", "x")
-    story.rename(keeper, "/w/old", "/w/new", "x")
-    story.write(keeper, "/w/report", "r")
-    graph.fold(story.end().events)
+    builder = ExecutionBuilder("a")
+    keeper, maker = builder.process("keeper"), builder.process("maker")
+    builder.read(keeper, "/w/list", "l")
+    builder.read(maker, "/w/in", "i")
+    builder.write(maker, "/w/old", "x")
+    builder.rename(keeper, "/w/old", "/w/new", "x")
+    builder.write(keeper, "/w/report", "r")
+    graph.fold(builder.end().events)
     assert drawn(trace("e1:new")) == {
         "e1.p1 generated e1:/w/new@1",
         "e1:/w/old@1 used e1.p1",

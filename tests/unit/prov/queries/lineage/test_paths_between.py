@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.unit.prov.conftest import Ask
-from tests.unit.prov.story import Story
+from tests.unit.prov.execution_builder import ExecutionBuilder
 
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.paths_between import find_paths
@@ -16,13 +16,13 @@ from clew.prov.queries.lineage.paths_between import find_paths
 @pytest.fixture
 def ask(graph: Graph, target: Ask) -> Any:
     """raw → (clean, log) by e1; clean → left and right → both by e2, with a setting of its own."""
-    a = Story("a")
+    a = ExecutionBuilder("a")
     p = a.process("clean")
     a.read(p, "/w/raw", "RAW")
     a.write(p, "/w/clean", "CLEAN")
     a.write(p, "/w/log", "LOG")
     graph.fold(a.end().events)
-    b = Story("b", at=10_000)
+    b = ExecutionBuilder("b", at=10_000)
     left, right, join = b.process("left"), b.process("right"), b.process("join")
     b.read(left, "/w/clean", "CLEAN")
     b.write(left, "/w/l", "L")

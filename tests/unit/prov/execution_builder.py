@@ -1,7 +1,7 @@
-"""Tells what happened, as events: the words tests of the graph write their cases in.
+"""Builds the events of an execution for tests of the graph.
 
-A `Story` is one execution. It numbers events and versions as a witness does: a path's versions
-count up, a read of a path nobody wrote finds a version, a write makes one.
+It numbers events and versions as a witness does: a path's versions
+count up, a read of an unwritten path adds a found version, a write a new one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def locator(path: str | bytes) -> str:
     return file_locator(MACHINE, path.encode() if isinstance(path, str) else path)
 
 
-class Story:
+class ExecutionBuilder:
     def __init__(
         self, uid: str, *, at: int = 1_000, command: tuple[str, ...] = ("sh",), **facts: Any
     ):
@@ -55,7 +55,7 @@ class Story:
         self._at += 1
         self.events.append(event(execution=self.uid, n=len(self.events) + 1, at=self._at, **fields))
 
-    def same_time(self, events: int = 1) -> Story:
+    def same_time(self, events: int = 1) -> ExecutionBuilder:
         """Give the next event the time of the last one, `events` back."""
         self._at -= events
         return self
@@ -137,7 +137,9 @@ class Story:
         where = None if path is None else locator(path)
         self._add(Gap, activity=activity, what=what, why=why, locator=where)
 
-    def end(self, status: int | None = 0, *, activity: str | None = None, **facts: Any) -> Story:
+    def end(
+        self, status: int | None = 0, *, activity: str | None = None, **facts: Any
+    ) -> ExecutionBuilder:
         signal = facts.pop("signal", None)
         self._add(Ended, activity=activity or self.uid, status=status, signal=signal, facets=facts)
         return self
