@@ -38,7 +38,7 @@ from typing import ClassVar, NamedTuple
 import peers
 from turns import Cost, in_turns
 
-from clew.witness.syscalls.tracer_binary import LIBRARY, TRACER
+from clew.witness.tracer_binary import LIBRARY, TRACER
 
 SOURCES = Path(__file__).resolve().parent / "work"
 CLEW = Path(sys.executable).with_name("clew")

@@ -24,7 +24,7 @@ from tests.local.programs.compiling import compiled
 
 from clew.confined_files import Confined
 from clew.store import Store
-from clew.witness.syscalls import tracer_binary
+from clew.witness import tracer_binary
 
 SOMEBODY = 61234
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]

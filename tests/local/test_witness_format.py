@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clew.witness.syscalls import trace_format, tracer_binary
+from clew.witness import tracer_binary
+from clew.witness.syscalls import trace_format
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/formats/trace.md").read_text()

@@ -230,7 +230,7 @@ def test_a_small_stack_is_enough(project: Project) -> None:
 
 def test_a_library_folder_with_a_space(project: Project, tmp_path: Path) -> None:
     """Clew may be installed anywhere: the loader splits its list at spaces and colons."""
-    from clew.witness.syscalls import tracer_binary
+    from clew.witness import tracer_binary
 
     odd = tmp_path / "a b:c"
     odd.mkdir()
@@ -239,7 +239,7 @@ def test_a_library_folder_with_a_space(project: Project, tmp_path: Path) -> None
         (odd / part.name).chmod(0o755)
     code = (
         "import sys; from pathlib import Path;"
-        "from clew.witness.syscalls import tracer_binary;"
+        "from clew.witness import tracer_binary;"
         f"tracer_binary.TRACER, tracer_binary.LIBRARY = (Path({str(odd)!r}, n) for n in"
         " ('clew-trace', 'libclew-inject.so'));"
         "from clew.cli.main import main; sys.argv = ['clew', 'exec', '--json', '--', 'cat', 'in'];"

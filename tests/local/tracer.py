@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.witness.syscalls import tracer_binary
+from clew.witness import tracer_binary
 
 PINNED = Pins(clock=10**18 + 250_000_000, random="00112233445566778899aabbccddeeff")
 """A Sunday in 2001, so that no real clock says the same."""

@@ -42,7 +42,7 @@ from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.trace_follower import TraceFollower
 from clew.settings import Settings
 from clew.store import Store
-from clew.witness.syscalls import tracer_binary
+from clew.witness import tracer_binary
 from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_conversion import TraceConverter
 from clew.witness.syscalls.trace_format import Exec, Reused

@@ -1,5 +1,6 @@
 """Witnesses: they observe running work and turn what they see into events.
 
+    tracer_binary where clew-trace and its library are installed
     syscalls      from the trace of clew-trace to events
     downloads     where downloaded files came from
     environment   the machine, the Git commit and the variables of an execution

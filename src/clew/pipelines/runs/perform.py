@@ -35,7 +35,7 @@ _RESULT_SECONDS = 10.0
 
 def check_ready() -> None:
     """Refuse to run a pipeline where tasks cannot be recorded."""
-    from clew.witness.syscalls import tracer_binary
+    from clew.witness import tracer_binary
 
     tracer_binary.require()
     if tracer_binary.outer_execution() is not None:

@@ -22,7 +22,7 @@ from clew.errors import NotFound, UsageError
 from clew.pipelines.tasks.worker_pool import task_environment
 from clew.run.launch import tracer_process
 from clew.run.launch.input_snapshot import InputSnapshot
-from clew.witness.syscalls import tracer_binary
+from clew.witness import tracer_binary
 from clew.witness.syscalls.trace_format import AnyRecord, Exit, Look, Trace
 
 _HAS_KFP = """

@@ -31,8 +31,7 @@ from clew.run.launch.execution_backend import Derivation, LaunchOptions
 from clew.run.stdio import streams
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
-from clew.witness import environment
-from clew.witness.syscalls import tracer_binary
+from clew.witness import environment, tracer_binary
 from clew.witness.syscalls.content_capture import FileState
 
 _HOST_PROC_ENTRIES = (

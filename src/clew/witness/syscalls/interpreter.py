@@ -16,8 +16,7 @@ from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import ContentCapture, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES, peer_locator
-from clew.witness.syscalls.directory_changes import DirectoryChanges
-from clew.witness.syscalls.directory_listings import DirectoryListings, Listing
+from clew.witness.syscalls.directories import DirectoryChanges, DirectoryListings, Listing
 from clew.witness.syscalls.observations import Observations, normalize_path
 from clew.witness.syscalls.symlinks import SymlinkResolver
 from clew.witness.syscalls.trace_format import AnyRecord, FileStat

@@ -40,7 +40,7 @@ from clew.witness.syscalls.event_builder import EventBuilder
 from clew.witness.syscalls.interpreter import interpret
 from clew.witness.syscalls.trace_format import AnyRecord, Exec, Exit, Spawn, Trace, ordered
 from clew.witness.syscalls.trace_state import TraceContext
-from clew.witness.syscalls.tracer_binary import LIBRARY, TRACER
+from clew.witness.tracer_binary import LIBRARY, TRACER
 
 EXECUTION = "0" * 32
 PYTHON = """

@@ -1,19 +1,25 @@
-"""Find the names that a directory had when a process listed it.
+"""Directories: the names that a process listed, and changes of directories, pipes and devices.
 
 The recorder reads the names a little later, when it gets the record of the listing. The trace says
 which names the execution itself added or removed in between. If the directory changed in between
 without such a record, another program changed it: then the names are unknown.
+
+Directories, pipes and devices have no bytes and so no versions: their changes are recorded as looks
+of the kinds `made` and `removed`, with the look that such a change implies. The answer contains the
+mode, the number of changes to the path so far (which tells the last one) and, if it was set, the
+mtime.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections import defaultdict
 
 from msgspec import Struct
 
 from clew.witness.syscalls.content_capture import ContentCapture
-from clew.witness.syscalls.trace_format import FileStat
+from clew.witness.syscalls.trace_format import Change, FileStat
 
 
 class Listing(Struct, frozen=True):
@@ -67,3 +73,35 @@ class DirectoryListings:
         if same and listing.file_stat not in joined:
             joined[listing.file_stat] = b"\0".join(sorted(names))
         return joined[listing.file_stat] if same else None
+
+
+PathObservation = tuple[str, bytes, str]
+"""The kind, path and answer of a look."""
+
+
+class DirectoryChanges:
+    """Counts the changes to each path."""
+
+    def __init__(self) -> None:
+        self._counts: dict[bytes, int] = {}
+
+    def observe(self, change: Change) -> list[PathObservation]:
+        """Describe a change to a directory, a pipe or a device; nothing for other changes."""
+        path, before, after = change.path, change.before, change.after
+        if change.what in (b"folder", b"node"):
+            return [("absent", path, "ENOENT"), self._counted("made", path, after)]
+        if before is None or not stat.S_ISDIR(before.mode):
+            return []
+        if change.what == b"delete":
+            return [self._counted("removed", path, before)]
+        if change.what == b"rename" and change.path2:
+            removed = self._counted("removed", path, before)
+            return [removed, self._counted("made", change.path2, before)]
+        if change.what == b"metadata" and after is not None:
+            kind, _, answer = self._counted("made", path, after)
+            return [("present", path, f"{before.mode:o}"), (kind, path, f"{answer} {after.mtime}")]
+        return []
+
+    def _counted(self, kind: str, path: bytes, file_stat: FileStat | None) -> PathObservation:
+        count = self._counts[path] = self._counts.get(path, 0) + 1
+        return kind, path, f"{file_stat.mode if file_stat else 0:o} {count}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clew.errors import RecordingFailed
 
-DIRECTORY = Path(__file__).resolve().parents[2] / "_native"
+DIRECTORY = Path(__file__).resolve().parents[1] / "_native"
 TRACER = DIRECTORY / "clew-trace"
 LIBRARY = DIRECTORY / "libclew-inject.so"
 SANDBOX = DIRECTORY / "clew-sandbox"
