@@ -244,7 +244,9 @@ class Interpreter:
 
     def _change(self, record: trace_format.Change) -> None:
         image, path, at = record.image, record.path, record.at
-        if self._observations.is_ignored(path) or not is_file(path):
+        if self._observations.is_ignored(path):
+            return
+        if not is_file(path) and not record.path2:  # `link` may name a file as /proc/PID/fd/N
             return
         self._update_listings(record)
         for kind, where, answer in self._directory_changes.observe(record):
