@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.pipelines.engine.scopes import Node
@@ -22,13 +21,13 @@ from clew.pipelines.runner import task_events
 from clew.pipelines.runner.cancellation import is_cancel_requested
 from clew.pipelines.runner.graph_writer import Batch, GraphWriter
 from clew.pipelines.runner.live_logs import LiveLogs
+from clew.pipelines.runner.run_options import ResumedRun
 from clew.pipelines.runner.task_events import TaskEnd
 from clew.pipelines.runner.task_reuse import Verdict
 from clew.pipelines.spec.values import Values
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.queries.formats import run_id
-from clew.prov.queries.pipelines.tasks import FinishedTask
 from clew.run import execution_locks, malloc_trim
 from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
@@ -46,18 +45,6 @@ _TRIM_TASKS = 50
 """After how many tasks memory is given back to the system."""
 
 _Item = AnyEvent | TaskEnd | WorkerSession
-
-
-class ResumedRun(Struct, frozen=True):
-    """A run that did not succeed, and is resumed."""
-
-    uid: str
-    last_event: int
-    facts: dict[str, str]
-    finished: dict[str, FinishedTask]
-    """By name, the tasks that do not run again."""
-    seconds: float
-    """How long it ran before."""
 
 
 class Recorder:

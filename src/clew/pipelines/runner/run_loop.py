@@ -10,9 +10,8 @@ import queue
 import signal
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from clew.errors import NoDatabase, NotAllowed
 from clew.pipelines.engine.admission_queue import AdmissionQueue
@@ -28,11 +27,11 @@ from clew.pipelines.engine.engine import (
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.run_directory import PIPELINE, RUNS, WORKSPACE, placeholder_values
 from clew.pipelines.runner.cancellation import sigterm_as_interrupt
-from clew.pipelines.runner.recorder import Recorder, ResumedRun
-from clew.pipelines.runner.run_options import Change, RunOptions
+from clew.pipelines.runner.recorder import Recorder
+from clew.pipelines.runner.run_options import Change, PipelineRun, RunOptions
 from clew.pipelines.runner.task_events import TaskEnd
 from clew.pipelines.runner.task_reuse import TaskReuse, Verdict, build_outputs
-from clew.pipelines.spec.ir import Dag, Pipeline
+from clew.pipelines.spec.ir import Dag
 from clew.pipelines.spec.values import Values
 from clew.pipelines.tasks import machine_resources
 from clew.pipelines.tasks.attempt import Attempt, TaskFiles, find_free_directory
@@ -42,7 +41,6 @@ from clew.pipelines.tasks.platform_file import PlatformMapping
 from clew.pipelines.tasks.volumes import MountPoints, TaskEnvironment, VolumeError, Volumes
 from clew.pipelines.tasks.worker_pool import WorkerPool
 from clew.project_directory import ProjectDirectory, keep_from_git
-from clew.prov.queries.pipelines.tasks import FinishedTask
 from clew.settings import Settings
 
 _TERMINATION_SECONDS = 1.0
@@ -59,49 +57,25 @@ class _DeadlineExceeded(Exception):
     """The run has reached its deadline."""
 
 
-def run(
+def perform(
     directory: ProjectDirectory,
     settings: Settings,
-    pipeline: Pipeline,
-    inputs: Values,
+    run: PipelineRun,
+    options: RunOptions,
     *,
-    file: Path,
-    text: str,
     python: str,
     mapped: PlatformMapping,
-    options: RunOptions,
-    resumed: ResumedRun | None = None,
-    uid: str | None = None,
-    facts: Mapping[str, str] | None = None,
-    workers: WorkerPool | None = None,
+    workers: WorkerPool,
 ) -> str:
-    """Run a pipeline until it succeeds, fails or is canceled, and return the run's id.
-
-    `text`: what the pipeline was parsed from. `resumed`: the run to resume. `uid`, `facts`: of a
-    new run, its uid and the values of placeholders. `workers`: processes started ahead of time.
-    """
-    workers = workers or WorkerPool(directory, settings)
+    """Perform a run until it succeeds, fails or is canceled, and return its id."""
     workers.set_redaction(directory, settings)
-    recorder = Recorder(directory, settings, resumed, uid=uid, say=options.say)
+    recorder = Recorder(directory, settings, run.resumed, uid=run.uid, say=options.say)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         recorder.begin()
-        loop = _RunLoop(
-            directory,
-            settings,
-            pipeline,
-            inputs,
-            python=python,
-            mapped=mapped,
-            options=options,
-            facts=facts or {},
-            recorder=recorder,
-            workers=workers,
-        )
-        if resumed is not None:
-            return loop.resume(resumed)
-        return loop.start(file, text)
+        loop = _RunLoop(directory, settings, run, options, python, mapped, workers, recorder)
+        return loop.perform()
     finally:
         sys.setswitchinterval(interval)
         recorder.close()
@@ -114,31 +88,32 @@ class _RunLoop:
         self,
         directory: ProjectDirectory,
         settings: Settings,
-        pipeline: Pipeline,
-        inputs: Values,
-        *,
+        run: PipelineRun,
+        options: RunOptions,
         python: str,
         mapped: PlatformMapping,
-        options: RunOptions,
-        facts: Mapping[str, str],
-        recorder: Recorder,
         workers: WorkerPool,
+        recorder: Recorder,
     ) -> None:
+        pipeline = run.pipeline
+        self._run = run
         self._pipeline = pipeline
-        self._inputs = inputs
         self._options = options
         self._recorder = recorder
         self._task_reuse = TaskReuse(directory, settings, pipeline.name, recorder.uid)
         self._run_directory = directory.root / RUNS / recorder.id
         self._facts = {
             **placeholder_values(pipeline.name, recorder.id, recorder.uid, self._run_directory),
-            **facts,
+            **run.facts,
         }
         components = pipeline.components.values()
         gpus = any(component.resources.accelerators is not None for component in components)
         capacity = machine_resources.measure_capacity(options.jobs, gpus=gpus)
         self._engine = Engine(
-            pipeline, inputs, self._facts, ready_limit=max(READY_LIMIT, 2 * capacity.max_parallel)
+            pipeline,
+            run.inputs,
+            self._facts,
+            ready_limit=max(READY_LIMIT, 2 * capacity.max_parallel),
         )
         self._workers = workers
         self._attempts = AttemptFactory(
@@ -154,7 +129,7 @@ class _RunLoop:
         self._volumes = Volumes(mapped, directory, self._run_directory, recorder.uid)
         self._admission = AdmissionQueue(capacity, self._volumes, self._facts, options.say)
         self._deadlines = Deadlines()
-        self._resumed: dict[str, FinishedTask] = {}
+        self._resumed = dict(run.resumed.finished) if run.resumed else {}
         """The tasks that were finished before this run was resumed."""
         # By the paths of tasks: running attempts, their mounts, when they started, whether they
         # can be reused, and all their attempts so far.
@@ -166,43 +141,11 @@ class _RunLoop:
         self._finished: queue.SimpleQueue[Attempt] = queue.SimpleQueue()
         self._last_check = 0.0
 
-    def start(self, file: Path, text: str) -> str:
-        dag = self._pipeline.root.body
-        assert isinstance(dag, Dag)
-        self._make_run_directory(text)
-        self._recorder.run_started(
-            self._pipeline.name,
-            self._inputs,
-            sorted(dag.tasks),
-            file=os.fspath(file),
-            facts=self._facts,
-            options={
-                "reuse": self._options.reuse,
-                "on_host": self._options.on_host,
-                "platform": self._platform,
-            },
-        )
-        return self._perform()
-
-    def resume(self, run: ResumedRun) -> str:
-        self._resumed = run.finished
-        self._facts.update(run.facts)
-        return self._perform()
-
-    def _make_run_directory(self, text: str) -> None:
-        try:
-            self._run_directory.mkdir(parents=True, exist_ok=True)
-            keep_from_git(self._run_directory.parent)
-            (self._run_directory / PIPELINE).write_text(text)
-        except OSError as error:
-            self._recorder.remove()
-            raise NotAllowed(
-                f"{self._run_directory} cannot be made: {error.strerror}",
-                hint="is there room, and may you write there?",
-            ) from error
-
-    def _perform(self) -> str:
+    def perform(self) -> str:
         state, why = "failed", None
+        if self._run.resumed is None:
+            self._make_run_directory()
+            self._record_start()
         if self._pipeline.workspace:
             (self._run_directory / WORKSPACE).mkdir(parents=True, exist_ok=True)
         try:
@@ -224,6 +167,34 @@ class _RunLoop:
         finally:
             self._end(state, why)
         return self._recorder.id
+
+    def _make_run_directory(self) -> None:
+        try:
+            self._run_directory.mkdir(parents=True, exist_ok=True)
+            keep_from_git(self._run_directory.parent)
+            (self._run_directory / PIPELINE).write_text(self._run.text)
+        except OSError as error:
+            self._recorder.remove()
+            raise NotAllowed(
+                f"{self._run_directory} cannot be made: {error.strerror}",
+                hint="is there room, and may you write there?",
+            ) from error
+
+    def _record_start(self) -> None:
+        dag = self._pipeline.root.body
+        assert isinstance(dag, Dag)
+        self._recorder.run_started(
+            self._pipeline.name,
+            self._run.inputs,
+            sorted(dag.tasks),
+            file=os.fspath(self._run.file),
+            facts=self._facts,
+            options={
+                "reuse": self._options.reuse,
+                "on_host": self._options.on_host,
+                "platform": self._platform,
+            },
+        )
 
     def _loop(self) -> None:
         self._deadlines.start("", self._pipeline.deadline, time.monotonic())

@@ -1,13 +1,45 @@
-"""The options of a run, and what it reports while it is performed."""
+"""What to run, with which options, and what a run reports while it is performed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.pipelines.engine.scopes import Node
+    from clew.pipelines.spec.ir import Pipeline
+    from clew.pipelines.spec.values import Values
+    from clew.prov.queries.pipelines.tasks import FinishedTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumedRun:
+    """A run that did not succeed, and is resumed."""
+
+    uid: str
+    last_event: int
+    finished: Mapping[str, FinishedTask]
+    """By name, the tasks that do not run again."""
+    seconds: float
+    """How long it ran before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineRun:
+    """A run to start, or to resume."""
+
+    pipeline: Pipeline
+    inputs: Values
+    text: str
+    """What the pipeline was parsed from."""
+    file: Path
+    """The platform file is searched beside it."""
+    uid: str | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Values of placeholders."""
+    resumed: ResumedRun | None = None
 
 
 @dataclass(frozen=True)

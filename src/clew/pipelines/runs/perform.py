@@ -14,17 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import Busy, ClewError, UsageError
-from clew.pipelines.runner.run_options import RunOptions
+from clew.pipelines.runner.run_options import PipelineRun, ResumedRun, RunOptions
 from clew.pipelines.runs.open_project import OpenProject
 from clew.pipelines.runs.run_states import ACTIVE_STATES, check_resumable, not_running_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.pipelines.runner.recorder import ResumedRun
     from clew.pipelines.runner.run_options import Change
-    from clew.pipelines.spec.ir import Pipeline
-    from clew.pipelines.spec.values import Values
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
     from clew.pipelines.tasks.worker_pool import WorkerPool
 
@@ -61,16 +58,9 @@ def run_file(
         is_source = file.suffix == ".py"
         text = compile_pipeline(file, search.result()) if is_source else parser.read_file(file)
         pipeline = parser.parse_pipeline(text, str(file))
-        return run_pipeline(
-            project,
-            pipeline,
-            arguments.bind_text(pipeline, parameters),
-            file=file.resolve(),
-            text=text,
-            search=search,
-            options=options,
-            workers=workers,
-        )
+        inputs = arguments.bind_text(pipeline, parameters)
+        run = PipelineRun(pipeline=pipeline, inputs=inputs, text=text, file=file.resolve())
+        return run_pipeline(project, run, options, search=search, workers=workers)
 
 
 def _has_functions(file: Path) -> bool:
@@ -83,49 +73,32 @@ def _has_functions(file: Path) -> bool:
 
 def run_pipeline(
     project: OpenProject,
-    pipeline: Pipeline,
-    inputs: Values,
-    *,
-    file: Path,
-    text: str,
-    search: InterpreterSearch,
+    run: PipelineRun,
     options: RunOptions,
-    resumed: ResumedRun | None = None,
-    uid: str | None = None,
-    facts: Mapping[str, str] | None = None,
+    *,
+    search: InterpreterSearch,
     workers: WorkerPool | None = None,
 ) -> str:
-    """Run a pipeline that was parsed from `text`, and return the run's id.
-
-    The platform file is searched beside `file`. `resumed`: the run to resume. `uid`, `facts`: of a
-    new run, its uid and the values of placeholders. `workers`: processes started ahead of time.
-    """
+    """Check that a pipeline can run here, run it, and return the run's id. `workers`: processes
+    started ahead of time."""
     from clew.pipelines.runner import run_loop
     from clew.pipelines.tasks import attempt_factory, platform_file, volumes
+    from clew.pipelines.tasks.worker_pool import WorkerPool
     from clew.run.launch import inherited_env
 
+    pipeline = run.pipeline
     platform = Path(options.platform).resolve() if options.platform else None
-    mapped = platform_file.load_mapping(file, platform, inherited_env.caller_environment())
+    mapped = platform_file.load_mapping(run.file, platform, inherited_env.caller_environment())
     components = pipeline.components.values()
     volumes.check_volumes(mapped, components, project.root, on_host=options.on_host)
     warnings = attempt_factory.check_runnable(pipeline, on_host=options.on_host)
     for warning in (*pipeline.warnings, *warnings):
         options.say(warning)
     directory, settings = volumes.hide_secrets(project.directory, project.settings, components)
-    return run_loop.run(
-        directory,
-        settings,
-        pipeline,
-        inputs,
-        file=file,
-        text=text,
-        python=search.result(),
-        mapped=mapped,
-        options=options,
-        resumed=resumed,
-        uid=uid,
-        facts=facts,
-        workers=workers,
+    workers = workers or WorkerPool(directory, settings)
+    python = search.result()
+    return run_loop.perform(
+        directory, settings, run, options, python=python, mapped=mapped, workers=workers
     )
 
 
@@ -199,7 +172,6 @@ def resume_record(
     """Resume a run whose record is not successful, whatever its request says."""
     from clew.pipelines.run_directory import PIPELINE, RUNS
     from clew.pipelines.runner import event_journal
-    from clew.pipelines.runner.recorder import ResumedRun
     from clew.pipelines.spec import parser
     from clew.pipelines.spec.values import Values
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
@@ -217,24 +189,22 @@ def resume_record(
     facets = tasks.load_run_facets(graph, key)
     file = project.root / RUNS / record["id"] / PIPELINE
     text = parser.read_file(file)
+    run = PipelineRun(
+        pipeline=parser.parse_pipeline(text, str(file)),
+        inputs=Values(dict(record["inputs"])),
+        text=text,
+        file=file,
+        facts=facets["facts"],
+        resumed=ResumedRun(
+            uid=uid,
+            last_event=tasks.find_last_event_number(graph, key),
+            finished=tasks.list_finished_tasks(graph, key),
+            seconds=record["seconds"] or tasks.find_recorded_seconds(graph, key),
+        ),
+    )
+    options = RunOptions(**facets["options"], jobs=jobs, say=say, watch=watch)
     with closing(InterpreterSearch(project.settings.cache)) as search:
-        return run_pipeline(
-            project,
-            parser.parse_pipeline(text, str(file)),
-            Values(dict(record["inputs"])),
-            file=file,
-            text=text,
-            search=search,
-            options=RunOptions(**facets["options"], jobs=jobs, say=say, watch=watch),
-            resumed=ResumedRun(
-                uid,
-                tasks.find_last_event_number(graph, key),
-                facets["facts"],
-                tasks.list_finished_tasks(graph, key),
-                record["seconds"] or tasks.find_recorded_seconds(graph, key),
-            ),
-            workers=workers,
-        )
+        return run_pipeline(project, run, options, search=search, workers=workers)
 
 
 def cancel_run(project: OpenProject, uid: str) -> None:

@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from clew.errors import Busy, ClewError, NotFound
+from clew.pipelines.run_directory import PIPELINE
 from clew.pipelines.runner import event_journal
-from clew.pipelines.runner.run_options import RunOptions
+from clew.pipelines.runner.run_options import PipelineRun, RunOptions
 from clew.pipelines.runs import pipeline_specs
 from clew.pipelines.runs.open_project import OpenProject
 from clew.pipelines.runs.perform import check_ready, resume_record, run_pipeline
@@ -130,16 +131,14 @@ def _start(
         due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(request.scheduled // 10**9))
         facts["pipeline_job_schedule_time_utc"] = due
     reuse = request.config.get("options", {}).get("reuse", True)
+    run = PipelineRun(
+        pipeline=pipeline,
+        inputs=arguments.bind_values(pipeline, request.config.get("parameters") or {}),
+        text=text,
+        file=project.root / PIPELINE,
+        uid=request.id,
+        facts=facts,
+    )
+    options = RunOptions(jobs=jobs, reuse=reuse, on_host=on_host, say=say)
     with closing(InterpreterSearch(project.settings.cache)) as search:
-        run_pipeline(
-            project,
-            pipeline,
-            arguments.bind_values(pipeline, request.config.get("parameters") or {}),
-            file=project.root / "pipeline.yaml",  # the platform file is searched beside it
-            text=text,
-            search=search,
-            options=RunOptions(jobs=jobs, reuse=reuse, on_host=on_host, say=say),
-            uid=request.id,
-            facts=facts,
-            workers=standby.take(),
-        )
+        run_pipeline(project, run, options, search=search, workers=standby.take())

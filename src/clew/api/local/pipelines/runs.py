@@ -1,4 +1,4 @@
-"""Whole pipeline runs: comparing two, and doing one again task by task."""
+"""Compare two pipeline runs, and repeat all tasks of one."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _VERDICTS = ("identical", "equivalent", "different")
 
 
 def diff(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """In what two runs differ: parameters, outputs, and each task that differs. `divergence` names
-    the first task that came out otherwise though it was given the same."""
+    """How two runs differ: parameters, outputs, and each task that differs. `divergence`: the first
+    task with the same inputs and other outputs."""
     mine = {task["name"]: task for task in one["tasks"]}
     theirs = {task["name"]: task for task in other["tasks"]}
     tasks = []
     divergence = None
     for name in [*mine, *(name for name in theirs if name not in mine)]:
-        found = _task(mine.get(name), theirs.get(name))
-        if found is None:
+        difference = _diff_task(mine.get(name), theirs.get(name))
+        if difference is None:
             continue
-        tasks.append({"name": name, **found})
-        if divergence is None and found.get("given") == "same" and found["made"]:
+        tasks.append({"name": name, **difference})
+        if divergence is None and difference.get("given") == "same" and difference["made"]:
             divergence = name
     return {
         "a": one["id"],
@@ -38,11 +38,11 @@ def diff(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _task(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any] | None:
-    """How a task of two runs differs; None: in nothing."""
+def _diff_task(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any] | None:
+    """How a task of two runs differs; None if it does not."""
     if a is None or b is None:
         return {"state": [a and a["state"], b and b["state"]], "given": None, "made": {}}
-    ends = [("succeeded" if one["state"] == "reused" else one["state"]) for one in (a, b)]
+    ends = [("succeeded" if task["state"] == "reused" else task["state"]) for task in (a, b)]
     made = _changes({**a["outputs"], **_digests(a)}, {**b["outputs"], **_digests(b)})
     if ends[0] == ends[1] and not made and a["parts"] == b["parts"]:
         return None
@@ -55,10 +55,10 @@ def _task(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any] 
 
 
 def _digests(task: dict[str, Any]) -> dict[str, Any]:
-    """What it made, by content, with what is said of it."""
+    """The digests of its artifacts; the metadata of those without a file."""
     return {
-        name: [one["digest"] or one["metadata"] for one in found]
-        for name, found in task["artifacts"].items()
+        name: [artifact["digest"] or artifact["metadata"] for artifact in artifacts]
+        for name, artifacts in task["artifacts"].items()
     }
 
 
@@ -69,12 +69,12 @@ def _changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, list[Any]]:
 def repeat(
     project: ProjectState, run: dict[str, Any], *, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Every task of a run again, each in isolation with what it was given, compared with what it
-    made. The verdict of all is the worst."""
+    """Repeat every task of a run in isolation, and compare the outputs. The verdict is the worst of
+    all tasks."""
     tasks = [task for task in run["tasks"] if task["execution"]]
     if not tasks:
         raise UsageError(f"no task of {run['id']} has run", hint=f"clew pipeline show {run['id']}")
-    found = []
+    results = []
     for task in tasks:
         repeated = repeat_execution(
             project,
@@ -88,6 +88,6 @@ def repeat(
             say=say,
         )
         say(f"{task['id']}: {repeated['verdict']}")
-        found.append({"task": task["id"], **repeated})
-    verdict = max((one["verdict"] for one in found), key=_VERDICTS.index)
-    return {"of": run["id"], "verdict": verdict, "tasks": found}
+        results.append({"task": task["id"], **repeated})
+    verdict = max((result["verdict"] for result in results), key=_VERDICTS.index)
+    return {"of": run["id"], "verdict": verdict, "tasks": results}
