@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from clew.errors import UsageError
 from clew.pipelines.engine.engine import StartTask
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
 from clew.pipelines.engine.resources import (
@@ -86,8 +87,8 @@ class AdmissionQueue:
                 lambda value: fill_placeholders(value, node.named_inputs, node, self._facts),
             )
             environment = self._volumes.environment_for(node, start.attempt, self._facts)
-        except (BadInput, InvalidQuantity) as error:
-            return AdmittedTask(start, error=f"resources: {error}"), ResourceRequest()
+        except (BadInput, InvalidQuantity, UsageError) as error:  # also: a secret cannot be read
+            return AdmittedTask(start, error=f"its platform settings: {error}"), ResourceRequest()
         if shortage := describe_shortage(request, self._waiting.capacity):
             request = ResourceRequest(exclusive=True)
             text = (

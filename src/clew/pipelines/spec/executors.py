@@ -12,18 +12,9 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
+from clew.pipelines.spec import ir
 from clew.pipelines.spec.command_words import InvalidStructure, find_unknown_in_word
 from clew.pipelines.spec.document_part import Part
-from clew.pipelines.spec.ir import (
-    ArtifactSlot,
-    Command,
-    Constant,
-    FromInput,
-    Importer,
-    Input,
-    PythonFunction,
-    Slots,
-)
 from clew.pipelines.spec.task_parser import parse_constant
 
 _INSTALL = ["python3", "-m", "pip", "install"]
@@ -36,8 +27,8 @@ ON_HOST_WARNING = (
 
 
 def parse_executor(
-    part: Part, outputs: Slots, warnings: list[str]
-) -> PythonFunction | Command | Importer:
+    part: Part, outputs: ir.Slots, warnings: list[str]
+) -> ir.PythonFunction | ir.Command | ir.Importer:
     if "importer" in part:
         part.allow_only("importer")
         return _parse_importer(part.part("importer"), outputs)
@@ -51,7 +42,7 @@ def parse_executor(
     return function
 
 
-def _parse_function(container: Part) -> PythonFunction | None:
+def _parse_function(container: Part) -> ir.PythonFunction | None:
     command, arguments = container.strings("command"), container.strings("args")
     prologue = ""
     if command[:2] == ["sh", "-c"] and len(command) > 3 and "pip install" in command[2]:
@@ -66,10 +57,10 @@ def _parse_function(container: Part) -> PythonFunction | None:
     if not lightweight:
         return None
     installs = tuple(_parse_installs(prologue))
-    return PythonFunction(command[3], arguments[3], _parse_environment(container), installs)
+    return ir.PythonFunction(command[3], arguments[3], _parse_environment(container), installs)
 
 
-def _parse_command(container: Part, outputs: Slots) -> Command:
+def _parse_command(container: Part, outputs: ir.Slots) -> ir.Command:
     for name in ("command", "args"):
         for number, word in enumerate(container.strings(name)):
             try:
@@ -83,7 +74,7 @@ def _parse_command(container: Part, outputs: Slots) -> Command:
     image = str(parse_constant(container, "image") or "")
     if image.startswith("argostub/"):
         raise container.error("image", f"{image} creates a volume in a way that is not supported")
-    return Command(
+    return ir.Command(
         image,
         tuple(container.strings("command")),
         tuple(container.strings("args")),
@@ -129,12 +120,14 @@ def _parse_environment(container: Part) -> dict[str, str]:
     return variables
 
 
-def _parse_importer(part: Part, outputs: Slots) -> Importer:
+def _parse_importer(part: Part, outputs: ir.Slots) -> ir.Importer:
     part.allow_only("artifactUri", "typeSchema", "metadata", "reimport", "downloadToWorkspace")
     uri = part.part("artifactUri")
     uri.allow_only("constant", "runtimeParameter")
     name = uri.get("runtimeParameter")
-    slot = outputs.artifacts.get("artifact") or ArtifactSlot("system.Artifact", "0.0.1")
-    source = Input(FromInput(str(name)) if name else Constant(parse_constant(uri, "constant")))
+    slot = outputs.artifacts.get("artifact") or ir.ArtifactSlot("system.Artifact", "0.0.1")
+    source = ir.Input(
+        ir.FromInput(str(name)) if name else ir.Constant(parse_constant(uri, "constant"))
+    )
     to_workspace = bool(part.get("downloadToWorkspace"))
-    return Importer(source, slot, parse_constant(part, "metadata") or {}, to_workspace)
+    return ir.Importer(source, slot, parse_constant(part, "metadata") or {}, to_workspace)

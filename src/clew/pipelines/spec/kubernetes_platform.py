@@ -12,19 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from clew.pipelines.spec import ir
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
-from clew.pipelines.spec.ir import (
-    Component,
-    Constant,
-    Dag,
-    EnvVar,
-    FromTask,
-    Input,
-    Mount,
-    Platform,
-    Task,
-    VolumeClaim,
-)
 from clew.pipelines.spec.task_parser import parse_parameter
 
 _IGNORED = frozenset(
@@ -45,7 +34,7 @@ _VOLUME_LISTS = {
 USER_WARNING = "tasks run as your user, not as the users that they name"
 
 
-def parse_platform(part: Part, warnings: list[str]) -> Platform:
+def parse_platform(part: Part, warnings: list[str]) -> ir.Platform:
     """The platform settings of one executor."""
     part.allow_only(
         *_IGNORED, *_VOLUME_LISTS, "secretAsEnv", "configMapAsEnv", "fieldPathAsEnv",
@@ -54,7 +43,7 @@ def parse_platform(part: Part, warnings: list[str]) -> Platform:
     if part.get("securityContext"):
         warnings.append(USER_WARNING)
     names = _NameReader()
-    return Platform(
+    return ir.Platform(
         env_vars=tuple(_parse_env(part, names)),
         mounts=tuple(_parse_mounts(part, names)),
         fields=dict(_parse_fields(part)),
@@ -72,12 +61,12 @@ def parse_seconds(part: Part, name: str) -> int | None:
     return int(found) or None
 
 
-def parse_volume_claim(container: Part) -> VolumeClaim | None:
+def parse_volume_claim(container: Part) -> ir.VolumeClaim | None:
     """The volume task that two special image names stand for."""
     if container.get("image") not in _CLAIM_IMAGES:
         return None
     container.allow_only("image", "env")
-    return VolumeClaim(delete=container.get("image") == _CLAIM_IMAGES[1])
+    return ir.VolumeClaim(delete=container.get("image") == _CLAIM_IMAGES[1])
 
 
 def parse_pipeline_config(part: Part) -> tuple[bool, int | None]:
@@ -105,18 +94,20 @@ def find_workspace_uses(value: Any, place: str) -> Iterator[str]:
         yield place
 
 
-def add_platform_inputs(component: Component, components: dict[str, Component]) -> Component:
+def add_platform_inputs(
+    component: ir.Component, components: dict[str, ir.Component]
+) -> ir.Component:
     """Add the inputs that platform settings use to the tasks of a component."""
     dag = component.body
-    if not isinstance(dag, Dag):
+    if not isinstance(dag, ir.Dag):
         return component
     tasks = {name: _add_task_inputs(task, components) for name, task in dag.tasks.items()}
     return replace(component, body=replace(dag, tasks=tasks))
 
 
-def _add_task_inputs(task: Task, components: dict[str, Component]) -> Task:
+def _add_task_inputs(task: ir.Task, components: dict[str, ir.Component]) -> ir.Task:
     more = components[task.component].platform.inputs if task.component in components else {}
-    producers = {one.source.task for one in more.values() if isinstance(one.source, FromTask)}
+    producers = {one.source.task for one in more.values() if isinstance(one.source, ir.FromTask)}
     return replace(task, parameters={**task.parameters, **more}, after=task.after | producers)
 
 
@@ -124,19 +115,19 @@ class _NameReader:
     """Reads names that are texts, or become texts when the inputs of a task are known."""
 
     def __init__(self) -> None:
-        self.inputs: dict[str, Input] = {}
+        self.inputs: dict[str, ir.Input] = {}
 
     def read(self, part: Part, field: str) -> str:
         if f"{field}Parameter" in part:
             found = parse_parameter(part.part(f"{field}Parameter"))
         elif field in part or "constant" in part:
-            found = Input(Constant(part.string(field if field in part else "constant")))
+            found = ir.Input(ir.Constant(part.string(field if field in part else "constant")))
         else:  # older SDKs name a volume this way
             ways = ("taskOutputParameter", "componentInputParameter")
             found = parse_parameter(
                 Part({w: part.get(w) for w in ways if w in part}, part.location)
             )
-        if isinstance(found.source, Constant) and isinstance(found.source.value, str):
+        if isinstance(found.source, ir.Constant) and isinstance(found.source.value, str):
             return found.source.value
         name = f"platform--{len(self.inputs)}"
         self.inputs[name] = found
@@ -151,7 +142,7 @@ def _list_parts(part: Part, name: str) -> Iterator[Part]:
         yield Part(one, f"{part.location}.{name}[{number}]")
 
 
-def _parse_env(part: Part, names: _NameReader) -> Iterator[EnvVar]:
+def _parse_env(part: Part, names: _NameReader) -> Iterator[ir.EnvVar]:
     for list_name, kind, field, key in (
         ("secretAsEnv", "secret", "secretName", "secretKey"),
         ("configMapAsEnv", "configmap", "configMapName", "configMapKey"),
@@ -161,7 +152,7 @@ def _parse_env(part: Part, names: _NameReader) -> Iterator[EnvVar]:
             name = names.read(one, field)
             for pair in _list_parts(one, "keyToEnv"):
                 pair.allow_only(key, "envVar")
-                yield EnvVar(
+                yield ir.EnvVar(
                     variable=pair.string("envVar"),
                     kind=kind,
                     name=name,
@@ -171,14 +162,14 @@ def _parse_env(part: Part, names: _NameReader) -> Iterator[EnvVar]:
                 )
 
 
-def _parse_mounts(part: Part, names: _NameReader) -> Iterator[Mount]:
+def _parse_mounts(part: Part, names: _NameReader) -> Iterator[ir.Mount]:
     for list_name, (kind, field) in _VOLUME_LISTS.items():
         for one in _list_parts(part, list_name):
             one.allow_only(
                 field, f"{field}Parameter", "mountPath", "optional", "subPath", "constant",
                 "taskOutputParameter", "componentInputParameter",
             )  # fmt: skip
-            yield Mount(
+            yield ir.Mount(
                 path=_parse_mount_path(one),
                 kind=kind,
                 name=names.read(one, field),
@@ -192,7 +183,7 @@ def _parse_mounts(part: Part, names: _NameReader) -> Iterator[Mount]:
                 "volumeName", "mountPath", "medium", "sizeLimit", "size", "accessModes",
                 "defaultStorageClass", "storageClassName", "metadata",
             )  # fmt: skip
-            yield Mount(
+            yield ir.Mount(
                 _parse_mount_path(one), "empty", one.string("volumeName"), location=one.location
             )
 

@@ -11,17 +11,8 @@ from pathlib import Path
 
 from clew.bounded_documents import load_documents
 from clew.errors import NotFound, UsageError
-from clew.pipelines.spec import executors, kubernetes_platform, resources, task_parser
+from clew.pipelines.spec import executors, ir, kubernetes_platform, resources, task_parser
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
-from clew.pipelines.spec.ir import (
-    ArtifactSlot,
-    Component,
-    Dag,
-    FromTask,
-    Parameter,
-    Pipeline,
-    Slots,
-)
 from clew.pipelines.spec.values import TYPES, WrongType, convert
 
 NO_POD_WARNING = "the settings that a task passes on to its Pod are empty: there is no Pod here"
@@ -37,7 +28,7 @@ def read_file(file: Path) -> str:
         raise UsageError(f"{file} cannot be read: {error}", hint=f"ls -l {file}") from error
 
 
-def parse_pipeline(text: str, name: str = "the pipeline") -> Pipeline:
+def parse_pipeline(text: str, name: str = "the pipeline") -> ir.Pipeline:
     """Parse YAML; `name` is used in messages."""
     try:
         found = load_documents(text)
@@ -60,7 +51,7 @@ def parse_pipeline(text: str, name: str = "the pipeline") -> Pipeline:
     return pipeline
 
 
-def _parse_document(document: Part, second: Part) -> Pipeline:
+def _parse_document(document: Part, second: Part) -> ir.Pipeline:
     document.allow_only(
         "pipelineInfo", "components", "deploymentSpec", "root", "schemaVersion", "sdkVersion",
         "defaultPipelineRoot",
@@ -85,7 +76,7 @@ def _parse_document(document: Part, second: Part) -> Pipeline:
         for name, part in document.parts("components")
     }
     root = _parse_component("root", document.part("root"), known, settings, warnings)
-    if not isinstance(root.body, Dag):
+    if not isinstance(root.body, ir.Dag):
         raise document.error("root", "has no tasks")
     root = kubernetes_platform.add_platform_inputs(root, components)
     components = {
@@ -96,12 +87,12 @@ def _parse_document(document: Part, second: Part) -> Pipeline:
         _check(component, components)
     name = document.part("pipelineInfo").string("name")
     unique = tuple(dict.fromkeys(warnings))
-    return Pipeline(name, root, components, unique, workspace, deadline)
+    return ir.Pipeline(name, root, components, unique, workspace, deadline)
 
 
 def _parse_component(
     name: str, part: Part, known: dict[str, Part], settings: Part, warnings: list[str]
-) -> Component:
+) -> ir.Component:
     part.allow_only(
         "inputDefinitions", "outputDefinitions", "executorLabel", "dag", "taskConfigPassthroughs"
     )
@@ -110,12 +101,12 @@ def _parse_component(
     outputs = _parse_slots(part.part("outputDefinitions"))
     slots = _parse_slots(part.part("inputDefinitions"))
     if "dag" in part:
-        return Component(name, slots, outputs, _parse_dag(part.part("dag")))
+        return ir.Component(name, slots, outputs, _parse_dag(part.part("dag")))
     label = part.string("executorLabel")
     if label not in known:
         raise part.error("executorLabel", f"there is no executor {label}")
     container = known[label].part("container")
-    return Component(
+    return ir.Component(
         name,
         slots,
         outputs,
@@ -126,15 +117,15 @@ def _parse_component(
     )
 
 
-def _parse_slots(part: Part) -> Slots:
+def _parse_slots(part: Part) -> ir.Slots:
     part.allow_only("parameters", "artifacts")
-    return Slots(
+    return ir.Slots(
         {name: _parse_parameter(found) for name, found in part.parts("parameters")},
         {name: _parse_artifact(found) for name, found in part.parts("artifacts")},
     )
 
 
-def _parse_parameter(part: Part) -> Parameter:
+def _parse_parameter(part: Part) -> ir.Parameter:
     part.allow_only("parameterType", "isOptional", "defaultValue", "description", "literals")
     kind = part.string("parameterType")
     if kind not in TYPES:
@@ -148,13 +139,13 @@ def _parse_parameter(part: Part) -> Parameter:
     except WrongType as error:
         raise part.error("defaultValue", str(error)) from error
     optional = bool(part.get("isOptional")) or default is not None
-    return Parameter(kind, optional, default, literals)
+    return ir.Parameter(kind, optional, default, literals)
 
 
-def _parse_artifact(part: Part) -> ArtifactSlot:
+def _parse_artifact(part: Part) -> ir.ArtifactSlot:
     part.allow_only("artifactType", "isArtifactList", "isOptional", "description")
     kind = part.part("artifactType")
-    return ArtifactSlot(
+    return ir.ArtifactSlot(
         title=str(kind.get("schemaTitle") or kind.get("instanceSchema") or "system.Artifact"),
         version=str(kind.get("schemaVersion") or "0.0.1"),
         many=bool(part.get("isArtifactList")),
@@ -162,18 +153,18 @@ def _parse_artifact(part: Part) -> ArtifactSlot:
     )
 
 
-def _parse_dag(part: Part) -> Dag:
+def _parse_dag(part: Part) -> ir.Dag:
     part.allow_only("tasks", "outputs")
     outputs = part.part("outputs")
     outputs.allow_only("parameters", "artifacts")
-    return Dag(
+    return ir.Dag(
         {name: task_parser.parse_task(name, found) for name, found in part.parts("tasks")},
         {name: _parse_sources(found) for name, found in outputs.parts("parameters")},
         {name: _parse_artifact_sources(found) for name, found in outputs.parts("artifacts")},
     )
 
 
-def _parse_sources(part: Part) -> tuple[FromTask, ...]:
+def _parse_sources(part: Part) -> tuple[ir.FromTask, ...]:
     part.allow_only("valueFromParameter", "valueFromOneof")
     if "valueFromParameter" in part:
         return (_parse_source(part.part("valueFromParameter"), "outputParameterKey"),)
@@ -181,12 +172,12 @@ def _parse_sources(part: Part) -> tuple[FromTask, ...]:
     return _parse_selectors(several, "parameterSelectors", "outputParameterKey")
 
 
-def _parse_artifact_sources(part: Part) -> tuple[FromTask, ...]:
+def _parse_artifact_sources(part: Part) -> tuple[ir.FromTask, ...]:
     part.allow_only("artifactSelectors")
     return _parse_selectors(part, "artifactSelectors", "outputArtifactKey")
 
 
-def _parse_selectors(part: Part, name: str, key: str) -> tuple[FromTask, ...]:
+def _parse_selectors(part: Part, name: str, key: str) -> tuple[ir.FromTask, ...]:
     found = part.get(name) or []
     if not isinstance(found, list) or not found:
         raise part.error(name, "names no source")
@@ -196,15 +187,15 @@ def _parse_selectors(part: Part, name: str, key: str) -> tuple[FromTask, ...]:
     )
 
 
-def _parse_source(part: Part, key: str) -> FromTask:
+def _parse_source(part: Part, key: str) -> ir.FromTask:
     part.allow_only("producerSubtask", key)
-    return FromTask(part.string("producerSubtask"), part.string(key))
+    return ir.FromTask(part.string("producerSubtask"), part.string(key))
 
 
-def _check(component: Component, components: dict[str, Component]) -> None:
+def _check(component: ir.Component, components: dict[str, ir.Component]) -> None:
     """Refuse unknown names, and tasks that wait for each other."""
     dag = component.body
-    if not isinstance(dag, Dag):
+    if not isinstance(dag, ir.Dag):
         return
     place = "root.dag" if component.name == "root" else f"components.{component.name}.dag"
     for task in dag.tasks.values():
@@ -215,7 +206,7 @@ def _check(component: Component, components: dict[str, Component]) -> None:
             )
         if missing := sorted(task.after - dag.tasks.keys()):
             raise InvalidPipeline(f"{where}: there is no task {missing[0]}", hint="recompile it")
-        inner = isinstance(components[task.component].body, Dag)
+        inner = isinstance(components[task.component].body, ir.Dag)
         if task.loop and not inner:
             raise InvalidPipeline(
                 f"{where}: a loop needs a component with tasks", hint="recompile it"

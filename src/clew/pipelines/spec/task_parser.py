@@ -6,18 +6,9 @@ import json
 import re
 from typing import Any
 
+from clew.pipelines.spec import ir
 from clew.pipelines.spec.conditions import Condition, InvalidCondition, parse_condition
 from clew.pipelines.spec.document_part import Part
-from clew.pipelines.spec.ir import (
-    Constant,
-    FinalStatus,
-    FromInput,
-    FromTask,
-    Input,
-    Loop,
-    Retry,
-    Task,
-)
 from clew.pipelines.spec.placeholders import find_unknown
 from clew.pipelines.spec.values import normalize_numbers
 
@@ -27,7 +18,7 @@ _ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
 _STRATEGIES = ("TRIGGER_STRATEGY_UNSPECIFIED", "ALL_UPSTREAM_TASKS_SUCCEEDED", _ALWAYS, None, "")
 
 
-def parse_task(name: str, part: Part) -> Task:
+def parse_task(name: str, part: Part) -> ir.Task:
     part.allow_only(
         "taskInfo", "componentRef", "inputs", "dependentTasks", "cachingOptions", "triggerPolicy",
         "parameterIterator", "artifactIterator", "iteratorPolicy", "retryPolicy",
@@ -37,14 +28,14 @@ def parse_task(name: str, part: Part) -> Task:
     parameters = {key: parse_parameter(found) for key, found in inside.parts("parameters")}
     artifacts = {key: _parse_artifact(found) for key, found in inside.parts("artifacts")}
     sources = [one.source for one in (*parameters.values(), *artifacts.values())]
-    named = {source.task for source in sources if isinstance(source, FromTask | FinalStatus)}
+    named = {source.task for source in sources if isinstance(source, ir.FromTask | ir.FinalStatus)}
     caching = part.part("cachingOptions")
     caching.allow_only("enableCache", "cacheKey")
     trigger = part.part("triggerPolicy")
     trigger.allow_only("condition", "strategy")
     if trigger.get("strategy") not in _STRATEGIES:
         raise trigger.error("strategy", f"{trigger.get('strategy')} is not known")
-    return Task(
+    return ir.Task(
         name=name,
         component=part.part("componentRef").string("name"),
         parameters=parameters,
@@ -67,7 +58,7 @@ def parse_constant(part: Part, name: str) -> Any:
     return normalize_numbers(value)
 
 
-def parse_parameter(part: Part) -> Input:
+def parse_parameter(part: Part) -> ir.Input:
     part.allow_only(
         "runtimeValue", "componentInputParameter", "taskOutputParameter", "taskFinalStatus",
         "parameterExpressionSelector",
@@ -79,26 +70,26 @@ def parse_parameter(part: Part) -> Input:
             raise part.error("parameterExpressionSelector", f"{selector} is not supported")
         key = found[2]
     if "componentInputParameter" in part:
-        return Input(FromInput(part.string("componentInputParameter")), key)
+        return ir.Input(ir.FromInput(part.string("componentInputParameter")), key)
     if "taskOutputParameter" in part:
         source = part.part("taskOutputParameter")
         source.allow_only("producerTask", "outputParameterKey")
-        produced = FromTask(source.string("producerTask"), source.string("outputParameterKey"))
-        return Input(produced, key)
+        produced = ir.FromTask(source.string("producerTask"), source.string("outputParameterKey"))
+        return ir.Input(produced, key)
     if "taskFinalStatus" in part:
-        return Input(FinalStatus(part.part("taskFinalStatus").string("producerTask")), key)
+        return ir.Input(ir.FinalStatus(part.part("taskFinalStatus").string("producerTask")), key)
     value = part.part("runtimeValue")
     value.allow_only("constant")
-    return Input(Constant(parse_constant(value, "constant")), key)
+    return ir.Input(ir.Constant(parse_constant(value, "constant")), key)
 
 
-def _parse_artifact(part: Part) -> Input:
+def _parse_artifact(part: Part) -> ir.Input:
     part.allow_only("componentInputArtifact", "taskOutputArtifact")
     if "componentInputArtifact" in part:
-        return Input(FromInput(part.string("componentInputArtifact")))
+        return ir.Input(ir.FromInput(part.string("componentInputArtifact")))
     source = part.part("taskOutputArtifact")
     source.allow_only("producerTask", "outputArtifactKey")
-    return Input(FromTask(source.string("producerTask"), source.string("outputArtifactKey")))
+    return ir.Input(ir.FromTask(source.string("producerTask"), source.string("outputArtifactKey")))
 
 
 def _parse_condition(trigger: Part) -> Condition | None:
@@ -112,7 +103,7 @@ def _parse_condition(trigger: Part) -> Condition | None:
         raise trigger.error("condition", str(error)) from error
 
 
-def _parse_loop(part: Part) -> Loop | None:
+def _parse_loop(part: Part) -> ir.Loop | None:
     policy = part.part("iteratorPolicy")
     policy.allow_only("parallelismLimit")
     limit = int(policy.get("parallelismLimit") or 0)
@@ -128,8 +119,8 @@ def _parse_loop(part: Part) -> Loop | None:
         items.allow_only("raw", key)
         item = iterator.string("itemInput")
         if key in items:
-            return Loop(item, source=items.string(key), artifacts=artifacts, limit=limit)
-        return Loop(item, items=_parse_items(items), limit=limit)
+            return ir.Loop(item, source=items.string(key), artifacts=artifacts, limit=limit)
+        return ir.Loop(item, items=_parse_items(items), limit=limit)
     return None
 
 
@@ -145,11 +136,11 @@ def _parse_items(items: Part) -> tuple[Any, ...]:
     return tuple(normalize_numbers(found))
 
 
-def _parse_retry(part: Part) -> Retry:
+def _parse_retry(part: Part) -> ir.Retry:
     part.allow_only("maxRetryCount", "backoffDuration", "backoffFactor", "backoffMaxDuration")
     if not part:
-        return Retry()
-    return Retry(
+        return ir.Retry()
+    return ir.Retry(
         max_retries=int(part.get("maxRetryCount") or 0),
         backoff=_parse_duration(part, "backoffDuration", 0.0),
         factor=float(part.get("backoffFactor") or 2.0),

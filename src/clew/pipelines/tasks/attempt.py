@@ -43,10 +43,8 @@ class Attempt(Protocol):
     """One attempt of one task. All methods but `events` are called from one thread."""
 
     node: Node
-
-    @property
-    def directory(self) -> Path:
-        """The task's own directory."""
+    directory: Path
+    """The task's own directory."""
 
     def start(self, on_end: OnEnd) -> None:
         """Start it; `on_end` is called when it ended, from any thread."""
@@ -168,6 +166,7 @@ class ForkedAttempt:
     ) -> None:
         """`builder`: builds the virtual environment of `python`."""
         self.node = files.node
+        self.directory = files.directory
         self._files = files
         self._workers = workers
         self._python = python
@@ -216,10 +215,6 @@ class ForkedAttempt:
         except (ClewError, OSError, ValueError) as error:
             self._error = error.message if isinstance(error, ClewError) else f"{error}"
             on_end(self)
-
-    @property
-    def directory(self) -> Path:
-        return self._files.directory
 
     def stop(self, number: int) -> None:
         self._stopped = True

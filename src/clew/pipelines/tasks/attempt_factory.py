@@ -125,40 +125,29 @@ class AttemptFactory:
         from clew.pipelines.tasks.containers.runtime import find_runtime
         from clew.pipelines.tasks.process_attempt import Container, ProcessAttempt
 
-        def build_command(files: TaskFiles) -> list[str]:
-            return self._fill(files, body.command)
+        def fill(templates: tuple[str, ...]) -> list[str]:
+            return command.build_command(templates, files.node, files.executor_input, self._facts)
 
-        def build_arguments(files: TaskFiles) -> list[str]:
-            return self._fill(files, body.arguments)
-
-        def build_both(files: TaskFiles) -> list[str]:
-            return self._fill(files, (*body.command, *body.arguments))
-
+        attempt = ProcessAttempt(files, self._directory, self._settings, variables, body, fill)
         if self._on_host:
-            return ProcessAttempt(files, self._directory, self._settings, variables, build_both)
+            return attempt
         runtime = find_runtime()
         assert runtime is not None
         name = f"clew-{os.urandom(6).hex()}"
-        container = Container(
+        attempt.container = Container(
             runtime,
             command.resolve_image(body, files.node, self._facts),
-            build_arguments,
             sorted(name for name in variables if not name.startswith(MASK_PREFIX)),
             sorted((directory, path) for path, directory in {*mounts, *self._workspace()}),
             name,
             self._directory.cache / "containers" / name,
         )
-        return ProcessAttempt(
-            files, self._directory, self._settings, variables, build_command, container
-        )
+        return attempt
 
     def _workspace(self) -> MountPoints:
         """The directory that all tasks of the run share, if there is one."""
         path = self._facts.get("workspace_path", "")
         return frozenset([(path, path)]) if os.path.isdir(path) else frozenset()
-
-    def _fill(self, files: TaskFiles, templates: tuple[str, ...]) -> list[str]:
-        return command.build_command(templates, files.node, files.executor_input, self._facts)
 
     @staticmethod
     def _runtime_digest(image: str) -> str | None:

@@ -31,15 +31,11 @@ class BuiltinAttempt:
         self, node: Node, directory: Path, volumes: Volumes, facts: Mapping[str, str]
     ) -> None:
         self.node = node
-        self._directory = directory
+        self.directory = directory
         self._volumes = volumes
         self._facts = facts
         self._result: TaskResult | None = None
         self._lock = threading.Lock()
-
-    @property
-    def directory(self) -> Path:
-        return self._directory
 
     def start(self, on_end: OnEnd) -> None:
         self._on_end = on_end

@@ -19,6 +19,7 @@ from msgspec import Struct
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
+from clew.pipelines.spec.ir import Command
 from clew.pipelines.tasks.attempt import STOPPED, OnEnd, OnOutput, TaskFiles
 from clew.pipelines.tasks.containers.runtime import ContainerRuntime
 from clew.pipelines.tasks.failure_message import explain_failure, read_tail
@@ -39,9 +40,6 @@ from clew.settings import Settings
 WRAPPER = Path(__file__).with_name("containers") / "wrapper.py"
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
 _TOO_LONG = "its arguments are too long for a command line: pass a file instead"
-
-CommandBuilder = Callable[[TaskFiles], Sequence[str]]
-"""Builds a command line; called when the task's directory exists."""
 
 
 class _TaskHost(LocalHost):
@@ -97,24 +95,23 @@ class ProcessAttempt:
         directory: ProjectDirectory,
         settings: Settings,
         variables: Mapping[str, str],
-        build_command: CommandBuilder,
-        container: Container | None = None,
+        body: Command,
+        fill: Callable[[tuple[str, ...]], list[str]],
     ) -> None:
+        """`fill` replaces the placeholders in words of the command."""
         self.node = files.node
+        self.directory = files.directory
+        self.container: Container | None = None
+        self.execution: str | None = None
         self._files = files
-        self._directory = directory
+        self._project = directory
         self._settings = settings
         self._variables = variables
-        self._build_command = build_command
-        self._container = container
+        self._body = body
+        self._fill = fill
         self._host: _TaskHost | None = None
         self._stopped = False
         self._result = TaskResult(error="it never started")
-        self.execution: str | None = None
-
-    @property
-    def directory(self) -> Path:
-        return self._files.directory
 
     def start(self, on_end: OnEnd) -> None:
         threading.Thread(target=self._run, args=(on_end,), daemon=True).start()
@@ -123,16 +120,16 @@ class ProcessAttempt:
         self._stopped = True
         if self._host is not None:
             self._host.stop(number)
-        if self._container is not None and number == signal.SIGKILL:
-            self._container.remove()
+        if self.container is not None and number == signal.SIGKILL:
+            self.container.remove()
 
     def result(self) -> TaskResult:
         return self._result
 
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
-        if self._container is None or self.execution is None:
+        if self.container is None or self.execution is None:
             return None, []
-        why = f"processes inside the image {self._container.image} are not recorded"
+        why = f"processes inside the image {self.container.image} are not recorded"
         return None, [
             execution_events.build_gap(self.execution, UNSEEN_CONTAINER, "container", why)
         ]
@@ -150,20 +147,21 @@ class ProcessAttempt:
 
     def _record(self) -> TaskResult:
         self._files.write_inputs()
-        command = list(self._build_command(self._files))
-        if self._container is not None:
-            command = self._container.build_command(self._files, command)
+        words, arguments = self._fill(self._body.command), self._fill(self._body.arguments)
+        command = [*words, *arguments]
+        if self.container is not None:
+            command = self.container.build_command(self._files, words, arguments)
         self._host = _TaskHost(self._settings, self._variables, self._files.on_output)
         if self._stopped:
             return TaskResult(error=STOPPED)
         try:
             ran = Recording(
-                self._directory, self._settings, command, host=self._host, label=self._files.name
+                self._project, self._settings, command, host=self._host, label=self._files.name
             ).run()
         finally:
             output = self._host.take_output()
-            if self._container is not None:
-                self._container.clear()
+            if self.container is not None:
+                self.container.clear()
         self.execution = ran.execution["uid"]
         if ran.status:
             return TaskResult(error=explain_failure(ran.status, output))
@@ -175,8 +173,6 @@ class Container(Struct):
 
     runtime: ContainerRuntime
     image: str
-    arguments: CommandBuilder
-    """Builds the arguments that follow the command, or the image's own entry point."""
     variables: Sequence[str]
     volumes: Sequence[tuple[str, str]]
     """Pairs of a directory and its path in the container."""
@@ -184,7 +180,9 @@ class Container(Struct):
     outputs: Path
     """Where the container writes; the tracer does not see that, so the wrapper copies it."""
 
-    def build_command(self, files: TaskFiles, command: Sequence[str]) -> list[str]:
+    def build_command(
+        self, files: TaskFiles, command: Sequence[str], arguments: Sequence[str]
+    ) -> list[str]:
         """The command to record: the wrapper around the runtime's client."""
         outputs = self.outputs
         outputs.mkdir(parents=True)
@@ -194,7 +192,7 @@ class Container(Struct):
             self.image,
             name=self.name,
             command=command,
-            arguments=self.arguments(files),
+            arguments=arguments,
             variables=self.variables,
             mounts=[
                 (os.fspath(outputs), os.fspath(files.directory), True),

@@ -21,7 +21,6 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from clew.errors import UsageError
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
 from clew.pipelines.engine.scopes import Node
 from clew.pipelines.spec.document_part import InvalidPipeline
@@ -116,12 +115,6 @@ class Volumes:
         self, node: Node, attempt: int, facts: Mapping[str, str]
     ) -> TaskEnvironment:
         """Resolve what a task needs, without creating anything."""
-        try:
-            return self._resolve(node, attempt, facts)
-        except UsageError as error:  # a secret's file or variable is missing
-            raise BadInput(error.message) from error
-
-    def _resolve(self, node: Node, attempt: int, facts: Mapping[str, str]) -> TaskEnvironment:
         variables, mount_points = {}, set()
         for variable, path in node.component.platform.fields.items():
             variables[variable] = _pod_field(path, node, facts)

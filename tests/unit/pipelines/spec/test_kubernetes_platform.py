@@ -11,7 +11,7 @@ from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import EnvVar, FromInput, FromTask, Input, Mount
 
 
-def parse(**words: Any) -> kubernetes_platform.Platform:
+def parse(**words: Any) -> ir.Platform:
     return kubernetes_platform.parse_platform(Part(words, "exec"), [])
 
 
