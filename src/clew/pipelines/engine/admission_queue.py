@@ -9,15 +9,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from clew.errors import UsageError
+from clew.pipelines.engine import resources
 from clew.pipelines.engine.engine import StartTask
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
-from clew.pipelines.engine.resources import (
-    Capacity,
-    ResourceQueue,
-    ResourceRequest,
-    describe_shortage,
-    resolve_request,
-)
 from clew.pipelines.spec.resources import InvalidQuantity
 from clew.pipelines.tasks.volumes import TaskEnvironment, Volumes
 
@@ -35,15 +29,15 @@ class AdmissionQueue:
 
     def __init__(
         self,
-        capacity: Capacity,
+        capacity: resources.Capacity,
         volumes: Volumes,
         facts: Mapping[str, str],
         warn: Callable[[str], None],
     ) -> None:
         self._delayed: list[tuple[float, int, StartTask, bool]] = []  # a heap, by time and order
         self._order = 0
-        self._waiting: ResourceQueue[AdmittedTask] = ResourceQueue(capacity)
-        self._held: dict[str, ResourceRequest] = {}  # by the path of a running task
+        self._waiting: resources.ResourceQueue[AdmittedTask] = resources.ResourceQueue(capacity)
+        self._held: dict[str, resources.ResourceRequest] = {}  # by the path of a running task
         self._volumes = volumes
         self._facts = facts
         self._warn = warn
@@ -65,10 +59,10 @@ class AdmissionQueue:
             _, _, start, needs_resources = heapq.heappop(self._delayed)
             if not needs_resources:
                 return AdmittedTask(start)
-            task, request = self._resolve(start)
-            if task.error is not None:
-                return task
-            self._waiting.add(task, request)
+            try:
+                self._waiting.add(*self._resolve(start))
+            except (BadInput, InvalidQuantity, UsageError) as error:  # also: a missing secret
+                return AdmittedTask(start, error=f"its platform settings: {error}")
         admitted = self._waiting.next(self._held[path] for path in running)
         if admitted is None:
             return None
@@ -79,24 +73,18 @@ class AdmissionQueue:
         """Free the resources of a task that ended."""
         self._held.pop(path, None)
 
-    def _resolve(self, start: StartTask) -> tuple[AdmittedTask, ResourceRequest]:
+    def _resolve(self, start: StartTask) -> tuple[AdmittedTask, resources.ResourceRequest]:
         node = start.node
-        try:
-            request = resolve_request(
-                node.component.resources,
-                lambda value: fill_placeholders(value, node.named_inputs, node, self._facts),
-            )
-            environment = self._volumes.environment_for(node, start.attempt, self._facts)
-        except (BadInput, InvalidQuantity, UsageError) as error:  # also: a secret cannot be read
-            return AdmittedTask(start, error=f"its platform settings: {error}"), ResourceRequest()
-        if shortage := describe_shortage(request, self._waiting.capacity):
-            request = ResourceRequest(exclusive=True)
-            text = (
-                f"{node.task.name} runs alone: it requests more than this machine has: {shortage}"
-            )
+        request = resources.resolve_request(
+            node.component.resources,
+            lambda value: fill_placeholders(value, node.named_inputs, node, self._facts),
+        )
+        environment = self._volumes.environment_for(node, start.attempt, self._facts)
+        if lack := resources.describe_shortage(request, self._waiting.capacity):
+            request = resources.ResourceRequest(exclusive=True)
+            text = f"{node.task.name} runs alone: it requests more than this machine has: {lack}"
             if text not in self._warned:
                 self._warned.add(text)
                 self._warn(text)
-        return AdmittedTask(start, environment), replace(
-            request, mount_points=environment.mount_points
-        )
+        request = replace(request, mount_points=environment.mount_points)
+        return AdmittedTask(start, environment), request

@@ -13,10 +13,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-NUMBERS = ("NUMBER_INTEGER", "NUMBER_DOUBLE")
-TYPES = (*NUMBERS, "STRING", "BOOLEAN", "LIST", "STRUCT", "TASK_FINAL_STATUS", "TASK_CONFIG")
-
-
 Artifact = dict[str, Any]
 """As in the SDK's executor input: name, uri, type, metadata."""
 
@@ -71,12 +67,11 @@ def _convert(value: Any, kind: str) -> Any:
         return int(value)
     if kind == "NUMBER_DOUBLE" and number:
         return float(value)
-    wanted = _JSON_TYPES.get(kind)
-    if wanted is not None and isinstance(value, wanted):
+    if isinstance(value, _TYPES[kind][1]):
         return normalize_numbers(value)
     if isinstance(value, str) and kind in ("LIST", "STRUCT"):
         return _convert(_parse_json(value, kind), kind)
-    raise WrongType(f"{_shorten(value)} is not {_TYPE_NAMES.get(kind, kind)}")
+    raise WrongType(f"{_shorten(value)} is not {_TYPES[kind][0]}")
 
 
 def parse_value(text: str, kind: str, literals: Sequence[Any] = ()) -> Any:
@@ -99,25 +94,19 @@ def _parse_json(text: str, kind: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise WrongType(f"{_shorten(text)} is not {_TYPE_NAMES.get(kind, kind)}") from error
+        raise WrongType(f"{_shorten(text)} is not {_TYPES[kind][0]}") from error
 
 
-_JSON_TYPES: dict[str, Any] = {
-    "BOOLEAN": bool,
-    "LIST": list | tuple,
-    "STRUCT": dict,
-    "TASK_FINAL_STATUS": dict,
-    "TASK_CONFIG": dict,
+_TYPES: dict[str, tuple[str, Any]] = {  # how messages call it, and its type in JSON
+    "NUMBER_INTEGER": ("an integer", ()),
+    "NUMBER_DOUBLE": ("a number", ()),
+    "BOOLEAN": ("a boolean", bool),
+    "LIST": ("a list", list | tuple),
+    "STRUCT": ("a structure", dict),
+    "TASK_FINAL_STATUS": ("a final status", dict),
+    "TASK_CONFIG": ("a task configuration", dict),
 }
-_TYPE_NAMES = {
-    "NUMBER_INTEGER": "an integer",
-    "NUMBER_DOUBLE": "a number",
-    "BOOLEAN": "a boolean",
-    "LIST": "a list",
-    "STRUCT": "a structure",
-    "TASK_FINAL_STATUS": "a final status",
-    "TASK_CONFIG": "a task configuration",
-}
+TYPES = ("STRING", *_TYPES)
 
 
 def _shorten(value: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clew.pipelines.spec import kubernetes_platform
+from clew.pipelines.spec import ir, kubernetes_platform
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import EnvVar, FromInput, FromTask, Input, Mount
 
