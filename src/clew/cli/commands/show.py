@@ -79,7 +79,7 @@ def command(execution: str, part: str | None, as_json: bool) -> None:
 
 def summarize(document: dict[str, Any]) -> Iterator[str]:
     name = f"  {escape(document['name'])}" if document["name"] else ""
-    yield bold(document["id"] + name) + f"  {format_state(document)}"
+    yield bold(escape(document["id"]) + name) + f"  {escape(format_state(document))}"
     yield format_command(document["command"])
     took = format_duration(document["seconds"])
     yield dim(
@@ -129,8 +129,8 @@ def process_lines(tree: Sequence[dict[str, Any]]) -> Iterator[str]:
     while stack:
         lead, margin, process = stack.pop()
         drawn.add(process["id"])
-        ending = f"  status {process['status']}" if process["status"] else ""
-        yield f"  {lead}{format_command(process['command'])}  {dim(process['id'])}{ending}"
+        ending = f"  status {escape(str(process['status']))}" if process["status"] else ""
+        yield f"  {lead}{format_command(process['command'])}  {dim(escape(process['id']))}{ending}"
         below = [child for child in children.get(process["id"], []) if child["id"] not in drawn]
         for n, child in reversed(list(enumerate(below))):
             last = n == len(below) - 1
