@@ -38,9 +38,7 @@ class LocalAndRemote:
         self.local = local
         self.served = served
         self.server = server
-        self.remote = Project(
-            place / "asking", init=False, CLEW_SERVER=server.address, CLEW_TOKEN=server.token
-        )
+        self.remote = Project(place / "asking", init=False, **server.variables)
         self.remote_folder = self.remote.folder
         self.place = place
         self.environment = self.remote.environment

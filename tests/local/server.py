@@ -26,6 +26,11 @@ class Server:
     apps: str
     """The address of its applications; empty: none."""
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of commands that use it."""
+        return {"CLEW_SERVER": self.address, "CLEW_TOKEN": self.token}
+
     def client(self, **more: Any) -> httpx2.Client:
         """A client with the token."""
         headers = {"Authorization": f"Bearer {self.token}"}

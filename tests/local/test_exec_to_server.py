@@ -51,7 +51,7 @@ def here(tmp_path: Path, server: Server) -> Project:
 def sender(folder: Path, server: Server) -> Project:
     """A project that sends what it records to the server."""
     project = Project(folder)
-    project.environment |= {"CLEW_SERVER": server.address, "CLEW_TOKEN": server.token}
+    project.environment |= server.variables
     return project
 
 

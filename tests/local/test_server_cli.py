@@ -59,9 +59,7 @@ class Both:
     def __init__(self, project: Project, server: Server) -> None:
         self.project = project
         self.server = server
-        self.through = {
-            **project.environment, "CLEW_SERVER": server.address, "CLEW_TOKEN": server.token,
-        }  # fmt: skip
+        self.through = project.environment | server.variables
 
     def asked(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
         """Through the server."""

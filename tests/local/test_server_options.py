@@ -56,9 +56,7 @@ class Asking:
         self.folder = folder
         self.server = server
         self.project = project
-        self.through = {
-            **project.environment, "CLEW_SERVER": server.address, "CLEW_TOKEN": server.token,
-        }  # fmt: skip
+        self.through = project.environment | server.variables
 
     def __call__(self, *words: str) -> Any:
         return self.project.command("pipeline", *words, cwd=self.folder, env=self.through)

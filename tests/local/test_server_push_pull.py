@@ -62,9 +62,7 @@ def test_pull_brings_it_to_the_server(both: LocalAndRemote, tmp_path: Path) -> N
     assert both.local.command("push", tmp_path / "remote").returncode == 0
     empty = Project(tmp_path / "empty")
     with run_server(empty) as server:
-        through = {
-            **both.environment, "CLEW_SERVER": server.address, "CLEW_TOKEN": server.token,
-        }  # fmt: skip
+        through = both.environment | server.variables
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         where: dict[str, Any] = {"env": through, "cwd": elsewhere}

@@ -265,13 +265,7 @@ def test_a_server_gives_none_of_its_own_variables(tmp_path: Path) -> None:
     there = Project(tmp_path / "there")
     there.environment[NAME] = MINE
     with run_server(there) as server:
-        clew = Project(
-            tmp_path,
-            CLEW_SERVER=server.address,
-            CLEW_TOKEN=server.token,
-            init=False,
-            **{NAME: THEIRS},
-        )
+        clew = Project(tmp_path, init=False, **server.variables, **{NAME: THEIRS})
         clew("exec", "--", "sh", "-c", f"echo ${{#{NAME}}}")
         del clew.environment[NAME]
         assert clew.error("repeat", "e1", status=2)[0] == "secrets-needed"
