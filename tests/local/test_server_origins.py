@@ -212,7 +212,7 @@ def test_a_malformed_template_is_refused(tmp_path: Path) -> None:
     (project / "targets.toml").touch()
     words = ("server", "--port", "0", "--apps-origin", "https://{who}.org")
     for more, said in (
-        (("--targets", "targets.toml"), b"is no origin"),
+        (("--targets", "targets.toml"), b"is not an origin"),
         ((), b"need applications to proxy"),
     ):
         ran = project.command(*words, *more)

@@ -98,13 +98,13 @@ class Content(Event, frozen=True, kw_only=True, tag="content"):
     size: int
     mode: int
     mtime: int
-    stored: bool = True  # false: the digest alone was kept (an exclusion, --no-content)
+    stored: bool = True  # false: only the digest was kept (an exclusion, --no-content)
     package: str | None = None  # a package URL: who installed the file
     source: str | None = None  # where it was fetched from, as its command's own words tell
 
 
 class Looked(Event, frozen=True, kw_only=True, tag="looked"):
-    """It depended on more than bytes. `answer` is what it was told, to be asked again later."""
+    """A process asked for something other than bytes; `answer` is the result, to compare later."""
 
     activity: Uid
     kind: str  # absent, present, times, listing, link

@@ -1,8 +1,8 @@
-"""What kind of thing a file is to the person who ran the command.
+"""Classify a file: data, configuration, source, package or system.
 
-A file's owner decides first: what a language's package manager installed is `package`, what
-the system's did is `system`. Only files that nobody owns are judged by their names, and only
-by the part a person chose: `docs/reference/files.md` tells how.
+The owner counts first: files of a language's package manager are `package`, those of the system's
+are `system`. Other files are classified by the part of their path that the user chose; see
+`docs/reference/files.md`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Convert events to database rows; order and repetition do not matter.
 
 Folding the same events twice, late, in any order or in any parts gives the same rows, because
-no row depends on another: ids are hashes of what things are, and nothing is ever "current".
-An event type this program does not know is passed over: a newer witness may say more than
-an older graph can hold.
+no row depends on another: ids are hashes of what they identify, and no row means "current". Unknown
+event types, which a newer witness may write, are skipped.
 """
 
 from __future__ import annotations
@@ -64,13 +63,13 @@ class Rows:
         self._version_rows: dict[int, Row] = {}
         self._started: dict[int, Row] = {}
         self._content: dict[int, Row] = {}
-        self._facts: dict[str, list[Row]] = {
+        self._rows: dict[str, list[Row]] = {
             table: []
             for table in (
                 "ended", "used", "generated", "invalidated", "looked", "informed", "alias", "gap",
             )
         }  # fmt: skip
-        self._used, self._looked = self._facts["used"], self._facts["looked"]  # the many
+        self._used, self._looked = self._rows["used"], self._rows["looked"]  # the many
 
     def add(self, events: Iterable[AnyEvent]) -> None:
         handlers = _HANDLERS
@@ -90,7 +89,7 @@ class Rows:
             "started": [self._started[key] for key in sorted(self._started)],
             "content": [self._content[key] for key in sorted(self._content)],
         }
-        for table, facts in self._facts.items():
+        for table, facts in self._rows.items():
             rows[table] = sorted(facts, key=itemgetter(0, 1, 2))
         return rows
 
@@ -129,7 +128,7 @@ class Rows:
             self.names[event.execution] = event.name
 
     def _words(self, event: Started) -> int | None:
-        """What a program is found by that was started alike; None: nobody will ask."""
+        """The key to find programs with the same command by; None if it is not a program."""
         begun = event.facets.get("begun")
         if not isinstance(begun, dict) or event.exe is None:
             return None
@@ -138,7 +137,7 @@ class Rows:
 
     def _add_ended(self, event: Ended) -> None:
         totals = (event.facets.get(name) for name in TOTALS)
-        self._facts["ended"].append(
+        self._rows["ended"].append(
             (self._activity[event.activity], event.n, event.at, event.status, event.signal,
              *(total if isinstance(total, int) else None for total in totals),
              _text(event.usage), _text(event.facets))
@@ -151,13 +150,13 @@ class Rows:
     def _add_generated(self, event: Generated) -> None:
         version = self._version(event.version, event.execution, event.at)
         finished = int(event.finished or event.how in _FINISHED_KINDS)
-        self._facts["generated"].append(
+        self._rows["generated"].append(
             (self._activity[event.activity], event.n, version, event.at, event.how, finished)
         )
 
     def _add_invalidated(self, event: Invalidated) -> None:
         version = self._version(event.version, event.execution, event.at)
-        self._facts["invalidated"].append(
+        self._rows["invalidated"].append(
             (self._activity[event.activity], event.n, version, event.at, event.how)
         )
 
@@ -178,19 +177,19 @@ class Rows:
         )  # fmt: skip
 
     def _add_informed(self, event: Informed) -> None:
-        self._facts["informed"].append(
+        self._rows["informed"].append(
             (self._activity[event.activity], event.n, self._activity[event.by], event.at, event.via)
         )
 
     def _add_alias(self, event: Alias) -> None:
-        self._facts["alias"].append(
+        self._rows["alias"].append(
             (self._activity[event.execution], event.n, self._location[event.a],
              self._location[event.b], event.at)
         )  # fmt: skip
 
     def _add_gap(self, event: Gap) -> None:
         location = None if event.locator is None else self._location[event.locator]
-        self._facts["gap"].append(
+        self._rows["gap"].append(
             (self._activity[event.activity], event.n, event.what, event.why, location, event.at)
         )
 

@@ -1,7 +1,7 @@
-"""One project's graph: beginning, folding and forgetting executions.
+"""The graph of one project: begin, fold and remove executions.
 
-Only the local number and name of an execution are given out here; all else is folded from
-events and would be the same in any database.
+The graph assigns only local numbers and names; everything else is folded from events and would be
+the same in any database.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Graph:
         return self.connection.atomically(lambda: self._begin_run(uid))
 
     def fold(self, events: Iterable[AnyEvent]) -> None:
-        """Add what `events` say. Executions nobody began here get their numbers as they come."""
+        """Add the rows of `events`. Executions that were not begun here get the next numbers."""
         from clew.prov.fold import Rows  # msgspec is slow to load, and most questions never fold
 
         remaining = iter(events)
@@ -142,7 +142,7 @@ class Graph:
         return {} if self._signers is None else allowed(self._signers)
 
     def remove(self, uid: str) -> None:
-        """Forget the execution: all it said, and its name; its number is never given out again."""
+        """Remove the execution and its name. Its number is never used again."""
         key = activity_key(self.project_uid, uid)
 
         self.connection.atomically(lambda: self._remove(key))
@@ -201,7 +201,7 @@ class Graph:
                 self.connection.insert(statements[table], found)
 
     def _lock(self) -> None:
-        """Let nobody else give out numbers, or import, until this transaction ends."""
+        """Keep other writers from assigning numbers or importing until this transaction ends."""
         self.connection.rows(tables.BEGIN_PROJECT, (self.project, self.project_uid))
         self.connection.rows(tables.LOCK_PROJECT, (self.project,))
 
@@ -246,7 +246,7 @@ class Graph:
 
 
 def check_name(name: str) -> None:
-    """A name stands wherever an id may, so it must not read as something else."""
+    """Names can be used like ids, so they must not look like one."""
     if not _is_valid_name(name):
         raise UsageError(
             f"{name!r} cannot be a name: it is empty, reads as an id, or holds one of : @ /",

@@ -3,8 +3,8 @@
 A pulled or sent record is untrusted. It may describe the execution it belongs to: the execution
 itself, the activities that it started, and the versions that these found or made. Other
 executions may be referred to (the parent of a repeat, the sender of data), never described.
-Nothing that is already in the graph is changed: a fact that is there is skipped, and one that
-contradicts it rejects the whole record. `Graph.fold`, for this project's own recorder, has
+Nothing in the graph is changed: known rows are skipped, and a contradicting row rejects the whole
+record. `Graph.fold`, for this project's own recorder, has
 other rules.
 """
 
@@ -56,7 +56,7 @@ _HINT = "nothing of this record was imported"
 def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
     """Reject events that describe anything but the execution `uid` and what belongs to it."""
     if not _EXECUTION_UID.fullmatch(uid):
-        raise Rejected(f"{uid[:80]!r} is no uid of an execution", hint=_HINT)
+        raise Rejected(f"{uid[:80]!r} is not the uid of an execution", hint=_HINT)
     events = list(events)
     scope = {uid}
     for event in events:

@@ -63,7 +63,7 @@ def describe_package(text: str, requested: bool | None) -> dict[str, str | bool 
     if found.manager == "generic":
         return None
     epoch = found.qualifiers.get("epoch")
-    told: dict[str, str | bool | None] = {
+    document: dict[str, str | bool | None] = {
         "manager": found.manager,
         "name": found.name,
         "version": f"{epoch}:{found.version}" if epoch else found.version,
@@ -71,11 +71,11 @@ def describe_package(text: str, requested: bool | None) -> dict[str, str | bool 
     }
     url = found.qualifiers.get("vcs_url") or found.qualifiers.get("download_url")
     more = {"arch": found.qualifiers.get("arch"), "url": url}
-    told |= {name: value for name, value in more.items() if value}
+    document |= {name: value for name, value in more.items() if value}
     for word, plain in _PLAIN.items():
-        if not plain.fullmatch(str(told.get(word) or "")):
-            raise ValueError(f"no package URL: its {word} is {str(told[word])[:100]!r}")
-    return told
+        if not plain.fullmatch(str(document.get(word) or "")):
+            raise ValueError(f"no package URL: its {word} is {str(document[word])[:100]!r}")
+    return document
 
 
 def normalize_pypi_name(name: str) -> str:

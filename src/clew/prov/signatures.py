@@ -67,32 +67,32 @@ def list_all_signatures(graph: Graph) -> list[tuple[str, int, Signature]]:
 def find_unsigned_changes(
     graph: Graph, uid: str, events: Iterable[AnyEvent]
 ) -> Iterator[tuple[str, str]]:
-    """(what, where) of each row of the execution that these events do not say, and the reverse."""
+    """(what, where) of each difference between the rows of the execution and the signed events."""
     rows = Rows(graph.project_uid)
     rows.add(events)
     signed = rows.tables()
     key = activity_key(graph.project_uid, uid)
-    activities = {key, *(one for (one,) in graph.connection.rows(_ACTIVITIES, (key,)))}
-    versions = {one for (one,) in graph.connection.rows(_VERSIONS, (key,))}
+    activities = {key, *(row[0] for row in graph.connection.rows(_ACTIVITIES, (key,)))}
+    versions = {row[0] for row in graph.connection.rows(_VERSIONS, (key,))}
     keys = {"version": versions, "content": versions, "alias": {key}}
     for table, width in tables.KEYS.items():
         if table == "location":
             continue
-        said = {row[:width]: row for row in signed[table]}
-        found = select_rows(graph, table, keys.get(table, activities))
-        known = {row[:width]: row for row in found}
-        for one in sorted(said.keys() | known.keys()):
-            here, there = known.get(one), said.get(one)
+        expected = {row[:width]: row for row in signed[table]}
+        stored = select_rows(graph, table, keys.get(table, activities))
+        actual = {row[:width]: row for row in stored}
+        for key_columns in sorted(expected.keys() | actual.keys()):
+            here, there = actual.get(key_columns), expected.get(key_columns)
             if here is None:
-                yield f"a fact is missing ({table})", _where(graph, table, there)
+                yield f"a row is missing ({table})", _where(graph, table, there)
             elif there is None:
-                yield f"a fact was added ({table})", _where(graph, table, here)
+                yield f"a row was added ({table})", _where(graph, table, here)
             elif not rows_agree(table, here, there) or (table == "version" and here != there):
-                yield f"a fact was changed ({table})", _where(graph, table, here)
+                yield f"a row was changed ({table})", _where(graph, table, here)
 
 
 def _where(graph: Graph, table: str, row: Row | None) -> str:
-    """The place of a version; of other facts, the number of their event."""
+    """The locator of a version; for other rows, the number of their event."""
     if row is None:
         return ""
     if table in ("content", "version"):

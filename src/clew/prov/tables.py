@@ -1,9 +1,8 @@
 """The graph's tables as the fold writes them. `docs/formats/graph.md` describes each column.
 
-Most rows are facts that cannot change: a second one is dropped. Three kinds may be told
-twice with different words, and then a rule that does not depend on who came first decides: an
-activity's first `started` holds (smallest n), a version's latest `content` holds (largest n),
-and a version's time is the earliest anyone mentioned it.
+Most rows never change: a second one with the same key is dropped. For three kinds a rule decides
+that does not depend on the order of arrival: the first `started` of an activity counts (smallest
+n), the last `content` of a version (largest n), and the earliest time of a version.
 """
 
 # ruff: noqa: S608  (the only names put into SQL here are our own tables and columns)

@@ -56,7 +56,8 @@ class Viewer:
         names: Collection[str] | None,
         access_digest: str | None = None,
     ) -> None:
-        """`prefix` begins and ends with a slash; `names` and `access_digest`: see `guarding`."""
+        """`prefix` begins and ends with a slash; `names` and `access_digest`: see
+        `origin_check`."""
         self._volume = volume
         self._prefix = prefix.encode()
         self._names = names
@@ -72,37 +73,37 @@ class Viewer:
             return
         request = Request(scope, receive, send)
         try:
-            found = await self._answer(request)
+            response = await self._answer(request)
         except ClewError as error:
-            found = error_response(error)
+            response = error_response(error)
         except ClientDisconnect:
             return
         except Exception:
             _LOG.exception("%s failed", request.method)
-            found = problem_response(500, "failed", "the viewer failed; its log says how")
-        await found(scope, receive, send)
+            response = problem_response(500, "failed", "the viewer failed; its log says how")
+        await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> ASGIApp:
         path: bytes = request.scope["raw_path"]
         if path == b"/healthz":
             return Response("ok\n", media_type="text/plain")
         refused = refuse_request(request, self._names, self._access_digest)
-        return refused or await self._found(request, path)
+        return refused or await self._route(request, path)
 
-    async def _found(self, request: Request, path: bytes) -> ASGIApp:
+    async def _route(self, request: Request, path: bytes) -> ASGIApp:
         if path + b"/" == self._prefix:
             return RedirectResponse(self._prefix.decode(), 308)
         if not path.startswith(self._prefix):
-            said = f"there is nothing here; the viewer is at {self._prefix.decode()}"
-            return problem_response(404, "not-found", said)
+            message = f"not found; the viewer is at {self._prefix.decode()}"
+            return problem_response(404, "not-found", message)
         rest = path[len(self._prefix) :]
         if rest in self._pages and request.method in ("GET", "HEAD"):
             return self._pages[rest]
         if rest.startswith(_FILES):
-            return await self._of_file(request, unquote_to_bytes(rest[len(_FILES) :]))
+            return await self._handle_file(request, unquote_to_bytes(rest[len(_FILES) :]))
         return problem_response(404, "not-found", "there is no such page")
 
-    async def _of_file(self, request: Request, path: bytes) -> ASGIApp:
+    async def _handle_file(self, request: Request, path: bytes) -> ASGIApp:
         match request.method:
             case "GET" | "HEAD":
                 return await run_in_threadpool(_get, self._volume, path, request)
@@ -112,8 +113,8 @@ class Viewer:
                 return await run_in_threadpool(_post, self._volume, path, request)
             case "DELETE":
                 return await run_in_threadpool(_delete, self._volume, path, request)
-        said, allowed = "this cannot be done with a file", "GET, HEAD, PUT, POST, DELETE"
-        return problem_response(405, "method-not-allowed", said, headers={"Allow": allowed})
+        message, allowed = "this method is not supported", "GET, HEAD, PUT, POST, DELETE"
+        return problem_response(405, "method-not-allowed", message, headers={"Allow": allowed})
 
 
 def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
@@ -121,34 +122,34 @@ def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
     if key is not None:
         offset = upload.count_received(volume, path, key)
         return Response(headers={"Upload-Offset": str(offset), "Cache-Control": "no-store"})
-    asked = request.query_params
+    query = request.query_params
     if stat.S_ISDIR(volume.look(path).st_mode):
-        found = list_directory(
+        listing = list_directory(
             volume,
             path,
-            sort=asked.get("sort", "name"),
-            descending=asked.get("order") == "desc",
-            offset=_number(asked.get("offset"), 0),
-            limit=_number(asked.get("limit"), MAX_ENTRIES),
-            containing=asked.get("containing", ""),
+            sort=query.get("sort", "name"),
+            descending=query.get("order") == "desc",
+            offset=_number(query.get("offset"), 0),
+            limit=_number(query.get("limit"), MAX_ENTRIES),
+            containing=query.get("containing", ""),
         )
-        return JSONResponse(found, headers={"Cache-Control": "no-store"})
+        return JSONResponse(listing, headers={"Cache-Control": "no-store"})
     return FileResponse(
         volume,
         path,
         wanted=request.headers.get("range"),
         have=request.headers.get("if-none-match"),
         same=request.headers.get("if-range"),
-        save="save" in asked,
+        save="save" in query,
     )
 
 
 def _post(volume: Volume, path: bytes, request: Request) -> Response:
-    asked = request.query_params
-    if asked.get("make") == "folder":
+    query = request.query_params
+    if query.get("make") == "folder":
         file_operations.make_directory(volume, path)
         return Response(status_code=201)
-    if "rename" in asked:
+    if "rename" in query:
         file_operations.rename(volume, path, _bytes(request, b"rename"))
         return Response(status_code=204)
     raise UsageError("?make=folder or ?rename=NEW PATH")
@@ -165,10 +166,10 @@ def _delete(volume: Volume, path: bytes, request: Request) -> Response:
 
 
 def _bytes(request: Request, name: bytes) -> bytes:
-    """A value of the query as it was sent: paths need not be text."""
+    """The bytes of a query parameter: paths need not be UTF-8."""
     pairs = (pair.partition(b"=") for pair in request.scope["query_string"].split(b"&"))
-    found = next(value for key, _, value in pairs if key == name)
-    return unquote_to_bytes(found.replace(b"+", b" "))
+    quoted = next(value for key, _, value in pairs if key == name)
+    return unquote_to_bytes(quoted.replace(b"+", b" "))
 
 
 def _number(text: str | None, default: int) -> int:

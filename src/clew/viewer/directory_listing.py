@@ -1,4 +1,4 @@
-"""What a directory holds, a page at a time."""
+"""List a directory, one page at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clew.viewer.upload import is_unfinished
 from clew.viewer.volume import Volume, display_path, split_path
 
 MAX_ENTRIES = 1000
-"""Entries of one answer."""
+"""Entries in one response."""
 _KEYS: dict[str, Any] = {
     "name": lambda entry: entry["name"].casefold(),
     "size": lambda entry: entry["size"],
@@ -76,7 +76,7 @@ def _entry(entry: os.DirEntry[str], directory: int) -> dict[str, Any]:
 
 
 def _complete(volume: Volume, above: bytes, entry: dict[str, Any]) -> None:
-    """Of a link also where it leads; nothing of what is outside is told."""
+    """For a link also the kind of its target, unless that is outside the volume."""
     raw = entry.pop("raw")
     if entry["kind"] != "link":
         return

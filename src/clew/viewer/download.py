@@ -94,7 +94,7 @@ class FileResponse:
                 piece = await reading
                 place += len(piece)
                 if not piece or gone.done():
-                    return  # the file is shorter now, or nobody reads: the connection is closed
+                    return  # the file was truncated, or the client has gone: close the connection
                 if place < end:
                     reading = asyncio.create_task(self._read(place, end))
                 more = place < end

@@ -16,7 +16,7 @@ from clew.viewer.origin_check import is_local
 from clew.viewer.volume import Volume
 
 _AT_ONCE = 512
-"""Connections that are answered; more are told to come again."""
+"""Maximum number of connections; more get 503."""
 _GRACE_SECONDS = 10
 
 

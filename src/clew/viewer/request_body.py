@@ -57,10 +57,10 @@ async def _whole(found: Upload, request: Request) -> Response:
 async def _part(found: Upload, request: Request, part: ByteRange) -> Response:
     if found.size != part.first:
         headers = {"Upload-Offset": str(found.size)}
-        said = f"{found.size} bytes are here; the part begins at {part.first}"
+        message = f"{found.size} bytes were received; the part begins at {part.first}"
         end = f"Content-Range: bytes */{part.total} puts it in its place, and sends nothing"
         hint = end if found.size == part.total else "go on from there"
-        return problem_response(409, "busy", said, hint=hint, headers=headers)
+        return problem_response(409, "busy", message, hint=hint, headers=headers)
     await run_in_threadpool(_may, found, request)
     await _write(found, request, most=part.length)
     if found.size < part.total:
@@ -104,7 +104,7 @@ async def _pieces(request: Request) -> AsyncIterator[bytes]:
 
 
 def _may(found: Upload, request: Request) -> None:
-    """Whether it could be put in its place now: nobody should send gigabytes to hear that not."""
+    """Check before the upload whether the file could be written, not after gigabytes."""
     found.check(**_conditions(request))
 
 

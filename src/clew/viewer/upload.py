@@ -1,8 +1,7 @@
-"""A file that is sent here: it is written beside its place, and put there when it is whole.
+"""Uploads: a file is written to a draft beside its path, and renamed when it is complete.
 
-So nobody ever sees half a file, and what is replaced is there until the new one is. A file may come
-in several parts, each after the one before (`Content-Range`); what has come of it stays when the
-sender goes, and can be gone on with: by whoever knows the upload's key, which the sender makes up.
+A file may come in several parts in order (`Content-Range`). An interrupted upload stays and can be
+resumed by a client that knows its key, which the client chose.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from clew.viewer.volume import Volume, display_path, translate_errors
 
 _PREFIX = ".clew-upload-"
 _KEPT = 7 * 24 * 3600
-"""Seconds after which nobody goes on with what was begun."""
+"""Seconds after which an unfinished upload is removed."""
 
 
 class PreconditionFailed(Exists):
-    """What is there is not what the sender thinks is."""
+    """The existing file is not the one that the client expects."""
 
     code = "overtaken"
     http_status = 412
@@ -38,7 +37,7 @@ def is_unfinished(name: str) -> bool:
 
 
 class Upload:
-    """One file on its way, held open and for one sender alone."""
+    """One upload, locked for one client."""
 
     def __init__(
         self, path: bytes, directory: int, name: bytes, draft: bytes, descriptor: int
@@ -59,8 +58,8 @@ class Upload:
                 left = left[written:]
 
     def finish(self, *, expected: str | None, new: bool) -> tuple[str, bool]:
-        """Put it in its place; the answer: its etag, and whether nothing was there before.
-        `expected`: the etag of what may be replaced; `new`: nothing may be."""
+        """Rename the draft; returns its etag, and whether the file is new. `expected`: the etag of
+        the file that may be replaced; `new`: nothing may be replaced."""
         with translate_errors(self._path):
             os.fsync(self._descriptor)
             before = self.check(expected=expected, new=new)
@@ -75,7 +74,7 @@ class Upload:
             return etag_of(os.fstat(self._descriptor)), before is None
 
     def check(self, *, expected: str | None, new: bool) -> os.stat_result | None:
-        """What is in its place now, if it may be replaced."""
+        """The status of the existing file, if it may be replaced."""
         try:
             found = os.lstat(self._name, dir_fd=self._directory)
         except FileNotFoundError:
@@ -87,7 +86,7 @@ class Upload:
         if new:
             raise PreconditionFailed(f"there is a {display_path(self._path)} already")
         if not stat.S_ISREG(found.st_mode):
-            raise NotAllowed(f"{display_path(self._path)} is no file, and is not replaced by one")
+            raise NotAllowed(f"{display_path(self._path)} is not a file and cannot be replaced")
         if expected is not None and etag_of(found) != expected:
             raise PreconditionFailed(f"{display_path(self._path)} was changed meanwhile")
         return found
@@ -99,12 +98,12 @@ class Upload:
 
 @contextmanager
 def open_upload(volume: Volume, path: bytes, key: str) -> Iterator[Upload]:
-    """The upload of this key to this place, begun or gone on with."""
+    """Start or resume the upload with this key to this path."""
     with volume.place(path) as (directory, name):
         draft = _draft(name, key)
         _sweep(directory)
         with translate_errors(path):
-            descriptor = _held(directory, draft, path)
+            descriptor = _open_locked(directory, draft, path)
         try:
             yield Upload(path, directory, name, draft, descriptor)
         finally:
@@ -112,7 +111,7 @@ def open_upload(volume: Volume, path: bytes, key: str) -> Iterator[Upload]:
 
 
 def count_received(volume: Volume, path: bytes, key: str) -> int:
-    """How many bytes of an upload are here."""
+    """The bytes of an upload that were received."""
     with volume.place(path) as (directory, name):
         try:
             return os.lstat(_draft(name, key), dir_fd=directory).st_size
@@ -121,9 +120,9 @@ def count_received(volume: Volume, path: bytes, key: str) -> int:
 
 
 def discard(volume: Volume, path: bytes, key: str) -> None:
-    """Nobody will go on with it."""
-    with open_upload(volume, path, key) as found:
-        found.drop()
+    """Cancel an upload."""
+    with open_upload(volume, path, key) as upload:
+        upload.drop()
 
 
 def _draft(name: bytes, key: str) -> bytes:
@@ -131,30 +130,32 @@ def _draft(name: bytes, key: str) -> bytes:
     return f"{_PREFIX}{digest[:32]}".encode()
 
 
-def _held(directory: int, draft: bytes, path: bytes) -> int:
-    """Open and locked. Who had it before may have put it in its place while we waited for it:
-    then what we hold is that file, and not ours."""
+def _open_locked(directory: int, draft: bytes, path: bytes) -> int:
+    """Open and lock the draft. A previous holder may have renamed it before we got the lock; then
+    the descriptor is the published file, so try again."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
-        found = os.open(draft, flags, 0o666, dir_fd=directory)
+        descriptor = os.open(draft, flags, 0o666, dir_fd=directory)
         try:
-            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             now = os.lstat(draft, dir_fd=directory)
-            if os.path.samestat(now, os.fstat(found)):
-                return found
+            if os.path.samestat(now, os.fstat(descriptor)):
+                return descriptor
         except BlockingIOError:
-            os.close(found)
-            raise Busy(f"somebody sends {display_path(path)} already", hint="try again") from None
+            os.close(descriptor)
+            raise Busy(
+                f"{display_path(path)} is already being uploaded", hint="try again"
+            ) from None
         except FileNotFoundError:
             pass
         except BaseException:
-            os.close(found)
+            os.close(descriptor)
             raise
-        os.close(found)
+        os.close(descriptor)
 
 
 def _sweep(directory: int) -> None:
-    """What somebody began here long ago, and left."""
+    """Remove uploads that were abandoned."""
     before = time.time() - _KEPT
     with suppress(OSError):
         opened = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
@@ -170,12 +171,12 @@ def _sweep(directory: int) -> None:
 
 
 def _sync(directory: int) -> None:
-    """The name is as durable as the bytes."""
+    """Make the name as durable as the bytes."""
     opened = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
     try:
         os.fsync(opened)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some file systems have no such thing
+        if error.errno != errno.EINVAL:  # some file systems do not support it
             raise
     finally:
         os.close(opened)

@@ -1,4 +1,4 @@
-"""One directory, and nothing outside it.
+"""Access to one directory, and to nothing outside it.
 
 Everything is opened here, relative to the directory that was opened at the start. Paths hold no
 `..`; links inside may be followed as long as they stay inside. Who changes links or directories
@@ -29,20 +29,20 @@ class Volume:
         """`walk`: open part by part, as on a kernel without `openat2`."""
         with translate_errors(os.fsencode(root)):
             self._root = os.open(root, _PASS)
-        self._walk = walk or not _resolves(self._root)
+        self._walk = walk or not _supports_openat2(self._root)
 
     def close(self) -> None:
         os.close(self._root)
 
     @contextmanager
     def directory(self, path: bytes) -> Iterator[int]:
-        """An open directory, to be listed."""
+        """Open a directory to list it."""
         with translate_errors(path), _closing(self._open(path, _DIRECTORY)) as found:
             yield found
 
     @contextmanager
     def place(self, path: bytes) -> Iterator[tuple[int, bytes]]:
-        """Where something is, or is to be: the directory it is in, open, and its name there."""
+        """The open parent directory of a path, and the name in it."""
         *above, name = split_path(path) or [b""]
         if not name:
             raise NotAllowed("the volume itself cannot be changed")
@@ -51,12 +51,12 @@ class Volume:
 
     @contextmanager
     def file(self, path: bytes) -> Iterator[int]:
-        """An open file; what is neither a file nor leads to one is refused."""
+        """Open a regular file, also through links."""
         with translate_errors(path), _closing(self.fetch(path)) as found:
             yield found
 
     def fetch(self, path: bytes) -> int:
-        """As `file`, to be closed by the caller. A pipe or a device is not waited for."""
+        """As `file`, but the caller closes it. Does not wait for a pipe or a device."""
         with translate_errors(path):
             found = self._open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(found).st_mode):
@@ -65,7 +65,7 @@ class Volume:
         return found
 
     def look(self, path: bytes) -> os.stat_result:
-        """What a path leads to, without opening it."""
+        """The status of a path, through links, without opening it."""
         with translate_errors(path), _closing(self._open(path, os.O_PATH | os.O_CLOEXEC)) as found:
             return os.fstat(found)
 
@@ -84,7 +84,7 @@ class Volume:
 
 
 def split_path(path: bytes) -> list[bytes]:
-    """The names on a path; those that are none are refused."""
+    """Split a path into names, and reject invalid ones."""
     names = [name for name in path.split(b"/") if name]
     for name in names:
         if name in (b".", b"..") or b"\0" in name or len(name) > _LONGEST_NAME:
@@ -98,7 +98,7 @@ def display_path(path: bytes) -> str:
 
 @contextmanager
 def translate_errors(path: bytes) -> Iterator[None]:
-    """What the system refuses, in words."""
+    """Convert errors of the system to errors for the user."""
     try:
         yield
     except OSError as error:
@@ -128,8 +128,8 @@ def _explanation(error: OSError, name: str) -> ClewError:  # noqa: PLR0911 - one
     return ClewError(f"{name}: {error.strerror}")
 
 
-def _resolves(directory: int) -> bool:
-    """Whether the kernel can."""
+def _supports_openat2(directory: int) -> bool:
+    """Whether the kernel supports `openat2`."""
     try:
         os.close(linux_calls.open_beneath(directory, b".", _PASS))
     except OSError:

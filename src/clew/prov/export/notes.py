@@ -1,8 +1,8 @@
-"""What people noted about an execution, its processes and its versions, as it travels.
+"""Export and import the notes about an execution, its processes and its versions.
 
-Notes are no events: nobody witnessed them. They travel with an execution, and name what they are
-about by uids, locators and digests. From another party only notes about the execution they came
-with are taken: itself, its processes, the versions that it met. The same note twice is one.
+Notes are written by users, so they are not events. They are transferred with an execution and refer
+to their subject by uid, locator and digest. An import accepts only notes about the execution
+itself, its processes and the versions it used or made. Duplicates are dropped.
 """
 
 from __future__ import annotations
@@ -74,23 +74,23 @@ class PortableNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def export_notes(graph: Graph, found: ExecutionRef) -> list[PortableNote]:
-    """What was noted of the execution and its processes, and of the versions it met."""
+    """The notes on the execution, its processes and its versions."""
     connection = graph.connection
     rows = connection.rows(_ON_ACTIVITIES, (found.key, found.key))
     rows += connection.rows(_ON_FILES, (found.key,))
 
-    def told(at: int, agent: str, name: str, value: str, *on: object) -> PortableNote:
+    def to_note(at: int, agent: str, name: str, value: str, *on: object) -> PortableNote:
         activity, version, location, digest = on
-        uid = place = None
+        uid = locator = None
         if activity is not None:
             row = connection.row(_ACTIVITY, (activity,))
             uid = found.uid if row is None else str(row[0])
         if location is not None:
-            place = str(connection.rows(_LOCATOR, (location,))[0][0])
+            locator = str(connection.rows(_LOCATOR, (location,))[0][0])
         content = digest_text(bytes(digest)) if isinstance(digest, (bytes, memoryview)) else None
-        return PortableNote(at, agent, name, value, uid, _version(graph, version), place, content)
+        return PortableNote(at, agent, name, value, uid, _version(graph, version), locator, content)
 
-    return sorted((told(*row) for row in rows), key=lambda remark: (remark.at, str(remark)))
+    return sorted((to_note(*row) for row in rows), key=lambda remark: (remark.at, str(remark)))
 
 
 def _version(graph: Graph, key: object) -> Version | None:
@@ -103,9 +103,9 @@ def _version(graph: Graph, key: object) -> Version | None:
 
 
 def import_notes(graph: Graph, uid: str, remarks: Iterable[PortableNote]) -> int:
-    """Add notes that came with the execution `uid`, as far as they are about it and not here yet.
+    """Add the new notes about the execution `uid`, and return their number.
 
-    How many were added. To be called within a transaction.
+    Requires a transaction.
     """
     connection, project = graph.connection, graph.project_uid
     execution = activity_key(project, uid)
@@ -115,15 +115,15 @@ def import_notes(graph: Graph, uid: str, remarks: Iterable[PortableNote]) -> int
         if about is None or max(map(len, (remark.agent, remark.name, remark.value))) > LONGEST:
             continue
         activity, version, location = about
-        said = (remark.at, remark.agent, remark.name, remark.value)
-        if (activity, location) in connection.rows(_SAME, (graph.project, *said)):
+        values = (remark.at, remark.agent, remark.name, remark.value)
+        if (activity, location) in connection.rows(_SAME, (graph.project, *values)):
             continue
         words = f"{remark.activity} {remark.version} {remark.locator}"
         key = key_function(project, "note")(
             f"{uid} {words} {remark.at} {remark.name} {remark.value}"
         )
         digest = None if remark.digest is None else digest_bytes(remark.digest)
-        row = (key, graph.project, activity, version, location, digest, *said, execution)
+        row = (key, graph.project, activity, version, location, digest, *values, execution)
         connection.rows(_ADD, row)
         added += 1
     return added

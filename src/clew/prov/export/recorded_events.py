@@ -1,10 +1,9 @@
-"""The record in its own words: one execution's rows as the events that say the same.
+"""Convert the rows of an execution back to events, to move it to another project.
 
-Row ids hold the project's uid, events do not: so an execution moves from one project to another as
-events, never as rows. Folded into an empty graph of the same project they give the same rows. What
-a row does not keep (when the bytes of a version became known) is given the nearest time there
-is. A fact about an activity of which nothing but the id is left (a parent that was forgotten
-here) cannot be said, and is left out.
+Row ids contain the project's uid, events do not. Folded into an empty graph of the same project,
+the events give the same rows. A time that the rows do not have (when the bytes of a version became
+known) is replaced by the nearest one. Rows about an activity that was removed, such as a parent,
+are left out.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ Row = tuple[Any, ...]
 
 
 def export_events(graph: Graph, found: ExecutionRef) -> list[AnyEvent]:
-    """All that the execution said, in the order of its events' numbers."""
-    said = list(_RowConverter(graph, found).events())
-    return sorted(said, key=lambda event: (event.n, to_batch([event])))
+    """The events of the execution, in the order of their numbers."""
+    events = _RowConverter(graph, found).events()
+    return sorted(events, key=lambda event: (event.n, to_batch([event])))
 
 
 def stored_digests(events: Iterable[AnyEvent]) -> set[str]:
-    """The contents whose bytes these events say are stored."""
+    """The contents that are stored according to these events."""
     found: set[str] = set()
     for event in events:
         if isinstance(event, Content) and event.stored:
@@ -67,7 +66,7 @@ def stored_digests(events: Iterable[AnyEvent]) -> set[str]:
 
 
 class _RowConverter:
-    """One execution's rows, and what their ids stand for."""
+    """Reads the rows of an execution and resolves their ids."""
 
     def __init__(self, graph: Graph, found: ExecutionRef) -> None:
         self._connection = graph.connection

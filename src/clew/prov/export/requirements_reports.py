@@ -38,15 +38,15 @@ def format_requirements(files: Iterable[File]) -> str:
     lines = ["# Python packages that were imported or executed."]
     lines += map(format_requirement, asked)
     if along:
-        lines += ["", "# Came along with these; pinned so that the same versions come again."]
+        lines += ["", "# Dependencies of these; pinned to get the same versions again."]
         lines += map(format_requirement, along)
     return "\n".join(lines) + "\n"
 
 
 def format_system_packages(files: Iterable[File]) -> str:
-    """The commands that install the system's packages; what came along is told, not asked for.
+    """The commands that install the requested system packages; dependencies are comments.
 
-    Distributions keep few versions: pinning every dependency would fail sooner than it helps.
+    Distributions keep few versions, so pinned dependencies would often be unavailable.
     """
     files = list(files)
     sections = []

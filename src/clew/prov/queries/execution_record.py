@@ -1,6 +1,6 @@
 """All that is recorded of one execution, read once: for exports, comparing and repeating.
 
-Plain values in the order things happened, so that whoever decides by them needs no database.
+Plain values in the order of time, so that code which decides by them needs no database.
 """
 
 from __future__ import annotations
@@ -173,18 +173,18 @@ class ExecutionRecord:
 
 
 def load_record(
-    graph: Graph, text: str, *, alone: bool = False, looks: bool = True
+    graph: Graph, text: str, *, inherit: bool = True, looks: bool = True
 ) -> ExecutionRecord:
     """The execution that `text` names (an id, a name, a uid). What it inherits of the command that
-    forked it counts as its own; `alone`: leave that out. `looks`: also what it merely looked at,
-    which is most of a record, and says nothing of what was left."""
+    forked it counts as its own, unless `inherit` is False. `looks`: load the looks too, which are
+    most of a record."""
     record = _load(graph, find_execution(graph, text), looks)
     if record.execution.key not in record.activities:  # only of an import that is not complete
         raise NoContent(
-            f"the record of {record.execution.id} does not tell how it began",
-            hint=f"get it whole from where it was recorded, or clew rm {record.execution.id}",
+            f"the record of {record.execution.id} has no start",
+            hint=f"import it again from where it was recorded, or clew rm {record.execution.id}",
         )
-    if not alone and (source := record.facets.get("inherits")):
+    if inherit and (source := record.facets.get("inherits")):
         with suppress(NotFound):  # it was removed
             return _with_inherited_reads(
                 record, _load(graph, find_execution(graph, str(source)), looks)

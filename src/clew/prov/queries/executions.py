@@ -1,7 +1,7 @@
-"""The list of executions, and one execution's line of it.
+"""List executions, and find one by id, name or uid.
 
-Totals come with an execution's last event, so a list of a thousand costs one query; only
-those that never got that far (broken, running) are counted from their facts.
+The last event of an execution has its totals, so a list costs one query; only the totals of broken
+and running executions are counted from their rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clew.prov.queries.formats import execution_id, format_time
 from clew.prov.row_keys import activity_key
 
 IsRunning = Callable[[str], bool]
-"""Is the execution with this uid still running? Decided by a held lock, not by the graph."""
+"""Whether the execution with this uid is running. A file lock decides, not the graph."""
 
 _LINES = """
 SELECT x.id, x.uid, x.number, x.name, x.begun, x.made_elsewhere, s.at, s.command, s.cwd,
@@ -182,7 +182,7 @@ def _build_document(
 
 
 class _Family:
-    """Who descends from whom. Asked for only when somebody descends from anybody."""
+    """The parents of executions. Loaded only if some execution has a parent."""
 
     def __init__(self, graph: Graph, needed: bool) -> None:
         rows = graph.connection.rows(_FAMILY, (graph.project,)) if needed else []

@@ -1,8 +1,8 @@
 """What an execution did to each path, and the versions of a path.
 
-A path's role follows from its facts: written and gone at the end is *transient*, written is an
-*output*, anything else an *input*; files of `/proc` and `/sys` are never outputs. "Gone" is said
-of the last version met there: a file that was replaced is still there.
+The role of a path: *transient* if it was written and removed, *output* if it was written, else
+*input*; files of `/proc` and `/sys` are never outputs. The last version decides whether a file was
+removed: a replaced file still exists.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _is_pseudo_file(locator: str) -> bool:
 
 
 def count_totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:
-    """Processes, inputs, outputs and bytes, counted from the facts that are there."""
+    """Processes, inputs, outputs and bytes, counted from the rows."""
     row = graph.connection.row(_PROCESSES, (execution,))
     seen = list_files(graph, execution)
     roles = [file.role for file in seen]

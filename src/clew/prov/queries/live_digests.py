@@ -1,4 +1,4 @@
-"""Which bytes are still named by somebody: what a collection of garbage must keep."""
+"""The contents that executions name, which garbage collection must keep."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ SELECT DISTINCT g.events FROM execution x JOIN signature g ON g.execution = x.id
 
 
 def list_live_digests(graph: Graph, execution: int | None = None) -> set[str]:
-    """Every digest whose bytes some execution of this project (or the one with this key) says are
-    stored: of versions, of names in directories that were listed, and of events that were
-    signed."""
-    one = "" if execution is None else " AND x.id = ?"
+    """The digests that the project's executions (or the one with this key) name as stored: of
+    versions, of directory listings, and of signed events."""
+    condition = "" if execution is None else " AND x.id = ?"
     about = (graph.project,) if execution is None else (graph.project, execution)
-    found = graph.connection.rows(_DIGESTS + one, about)
+    found = graph.connection.rows(_DIGESTS + condition, about)
     named = {text for (stored,) in found if (text := digest_text(stored)) is not None}
-    for question in (_LISTINGS, _SIGNED):
-        named |= {str(answer) for (answer,) in graph.connection.rows(question + one, about)}
+    for query in (_LISTINGS, _SIGNED):
+        named |= {str(answer) for (answer,) in graph.connection.rows(query + condition, about)}
     return named

@@ -1,9 +1,8 @@
-"""What people said about things: remarks, and where a file came from.
+"""Notes of users on executions, processes and files, such as the source of a file.
 
-A note stands on an execution, a process or a version; or, for a file as it is now, on its
-place and bytes, so that it holds for every version with these bytes there, before and after.
-Nothing is overwritten: several values of one name are kept in the order they were given.
-A note that came with an imported execution says something about that execution only.
+A note on a current file refers to its path and digest, so it applies to all versions with these
+bytes at this path. Notes are never overwritten: several values of one name are kept in order. An
+imported note applies only to the execution it came with.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def add_note(graph: Graph, target: Target, name: str, value: str, *, agent: str)
 
 
 def list_notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
-    """What was said about the target, in order."""
+    """The notes on the target, in order."""
     if target.kind in ("execution", "process"):
         rows = graph.connection.rows(_ON_ACTIVITY, (target.keys[0],))
     else:
@@ -99,7 +98,7 @@ def find_sources(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
     answer: dict[int, str] = dict(graph.connection.rows_in(_SEEN_LATER, found))
     answer.update(graph.connection.rows_in(_FETCHED, keys))
     rows = [row for row in graph.connection.rows_in(_ON_PLACES, by_place) if row[2] == SOURCE]
-    for row in sorted(rows, key=lambda row: row[7] is None):  # what was noted here is said last
+    for row in sorted(rows, key=lambda row: row[7] is None):  # local notes count most
         for version in by_place[row[6]]:
             if _applies(row, (version.key,), digest_text(version.digest), {version.execution}):
                 answer[version.key] = row[3]

@@ -1,4 +1,4 @@
-"""Who made which bytes, and what each execution needs to be run again."""
+"""Find the executions that produced content, and the inputs that each of them needs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def list_locations(graph: Graph, digest: str) -> list[tuple[str, int]]:
 
 
 def _is_input(locator: str, digest: str | None) -> bool:
-    """Files, and what came through stdin; nobody knows of a terminal whether it was read."""
+    """Files and stdin; whether a terminal was read is unknown."""
     path = path_of(locator)
     if path is None:
         return digest is not None and locator.startswith(STREAM)

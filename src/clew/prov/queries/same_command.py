@@ -1,6 +1,6 @@
-"""Programs that were started by the same words in the same directory, in any execution.
+"""Find programs that were started with the same command in the same directory.
 
-What another party recorded is not believed: it may claim that a command makes other bytes than it
+Records of another party are untrusted: they may claim that a command makes other bytes than it
 does. So an imported execution counts only if the caller names it, or if a known signer signed it.
 So does a repeat of one: the command that was repeated is not trusted either.
 """
@@ -37,10 +37,10 @@ ORDER BY s.at DESC LIMIT ?
 def find_same_command(
     graph: Graph, program: str, command: Sequence[str], cwd: str, *, believed: str = ""
 ) -> list[tuple[str, int]]:
-    """(execution, process) of each, the latest first, and not more than could be of use.
+    """(execution, process) of the latest ones, the newest first.
 
-    `believed` is the uid of an execution that counts wherever it was made, and so do those that it
-    repeats, as far as that was recorded here: an imported record may claim any parent.
+    `believed` is the uid of an execution that is trusted even if it was imported, with those that
+    it repeats according to this project: an imported record may claim any parent.
     """
     words = key_function(graph.project_uid, "words")(command_name(program, command, cwd))
     keys = list(graph.signers) or [""]

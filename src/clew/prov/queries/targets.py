@@ -1,4 +1,4 @@
-"""From what a user typed to what it names.
+"""Resolve what a user typed to an execution, a process, a version or content.
 
     e2  NAME                an execution
     r2                      a pipeline run: the executions of its tasks
@@ -8,8 +8,7 @@
     PATH                    the file as it is now
     blake3:HEX              bytes, by any unambiguous 8 or more digits
 
-What a path means (relative to where) and what a file holds now are the caller's to know: they
-come in as functions.
+The caller passes functions that resolve relative paths and hash current files.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def _find_optional(graph: Graph, text: str) -> ExecutionRef | None:
 
 
 def _raise_if_unknown(graph: Graph, text: str, machine: str, path: bytes) -> None:
-    """Neither an id, nor a name, nor a file anybody knew: say what it was most likely meant as."""
+    """Raise the most likely error if the text is neither an id, a name nor a known file."""
     key = location_key(graph.project_uid, file_locator(machine, path))
     if graph.connection.row(tables.VERSIONS_AT_LOCATION, (key, key)):
         return
@@ -218,7 +217,7 @@ def _resolve_digest(graph: Graph, text: str) -> Target:
     digits = text.removeprefix("blake3:").lower()
     if len(digits) < SHORTEST_DIGEST or len(digits) > 64 or not _HEX.fullmatch(digits):
         raise UsageError(
-            f"{text} is no digest", hint=f"blake3: and {SHORTEST_DIGEST} to 64 hex digits"
+            f"{text} is not a digest", hint=f"blake3: and {SHORTEST_DIGEST} to 64 hex digits"
         )
     low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
     rows = graph.connection.rows(_HOLDING, (graph.project, low, high))

@@ -77,7 +77,7 @@ class ReuseChecker:
         """Check whether the execution `uid` would have the same result now."""
         self._look_again()
         try:
-            execution = PreviousExecution(load_record(self._graph, uid, alone=True), self._names)
+            execution = PreviousExecution(load_record(self._graph, uid, inherit=False), self._names)
             subtree = execution.subtree(execution.record.processes[0])
         except NotReusable as why:
             return ReuseCheck(str(why))
@@ -134,7 +134,7 @@ class ReuseChecker:
 
     def _examined(self, uid: str) -> tuple[ReuseCheck, InputSnapshot]:
         try:
-            execution = PreviousExecution(load_record(self._graph, uid, alone=True), self._names)
+            execution = PreviousExecution(load_record(self._graph, uid, inherit=False), self._names)
             subtree = analyze_inputs(execution.index, execution.record.processes[0])
         except NotReusable as why:
             return ReuseCheck(str(why)), InputSnapshot()

@@ -162,4 +162,4 @@ def _sound(value: object) -> bool:
 
 
 def _malformed(number: int, why: str) -> Malformed:
-    return Malformed(f"line {number} is no event: {why}", hint=_NOTHING)
+    return Malformed(f"line {number} is not an event: {why}", hint=_NOTHING)

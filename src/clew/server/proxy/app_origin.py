@@ -70,7 +70,7 @@ def check_template(text: str) -> str:
         sound = False
     if not sound:
         raise UsageError(
-            f"{text} is no origin",
+            f"{text} is not an origin",
             hint="--apps-origin 'https://{name}.{namespace}.apps.example.org'",
         )
     return text
@@ -95,9 +95,9 @@ class AppRedirect:
 
     def _answer(self, scope: Scope, origin: str) -> Response:
         if scope.get("method") not in ("GET", "HEAD"):
-            said = f"it is served at {origin}"
+            message = f"it is served at {origin}"
             return problem_response(
-                scope["path"], 421, "misdirected", said, hint="send the token there"
+                scope["path"], 421, "misdirected", message, hint="send the token there"
             )
         address = scope["raw_path"].decode("latin-1")
         if query := headers.remove_token(scope["query_string"], self._token):
@@ -147,8 +147,8 @@ class AppLogin:
         session = await self._sessions.redeem(ticket, host) if there else None
         if session is None:
             hint = "open it by the server's own address"
-            said = "this address was used before, or is too old"
-            return error_page(request.scope, 401, "unauthorised", said, hint=hint)
+            message = "this address was used before, or is too old"
+            return error_page(request.scope, 401, "unauthorised", message, hint=hint)
         found = redirect(to)
         value = self._sessions.value(session, apps_audience(host))
         set_cookie(found, request.scope, self._cookie, value, same_site="lax")
@@ -169,8 +169,8 @@ class AppHostCheck:
         assert found is not None
         origin = self._origin.of(scope, found[0])
         if session_of(scope) and not self._origin.shared and not _is_at(scope, origin):
-            said = f"it is served at {origin}"
-            refusal = problem_response(scope["path"], 421, "misdirected", said)
+            message = f"it is served at {origin}"
+            refusal = problem_response(scope["path"], 421, "misdirected", message)
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -51,7 +51,7 @@ _OURS = frozenset(
         b"x-real-ip",
     )
 )
-"""Set by us, whatever the client sent."""
+"""Set by the proxy; values of the client are dropped."""
 _BEYOND = frozenset(
     (
         b"alt-svc",
@@ -70,7 +70,7 @@ _HANDSHAKE = b"sec-websocket-"
 def request_headers(
     scope: Scope, *, token: str, prefix: bytes, rewritten: bool, more: Mapping[str, str]
 ) -> Headers:
-    """What a target is told: what the client said, and who the client is."""
+    """The request headers for a target: those of the client, and its address."""
     given: Headers = scope["headers"]
     replaced = {name.lower().encode() for name in more}
     drop = _CONNECTION | _OURS | _named(given) | replaced
@@ -106,7 +106,7 @@ def remove_token(given: bytes, token: bytes) -> bytes:
 
 
 def response_headers(given: Iterable[tuple[bytes, bytes]], *, bodyless: bool) -> Headers:
-    """What the client is told of an answer; `bodyless`: whatever length it states, none comes."""
+    """The response headers for the client; `bodyless`: no body follows, whatever its length."""
     kept = [(name.lower(), value) for name, value in given]
     drop = _CONNECTION | _BEYOND | _named(kept)
     if bodyless:

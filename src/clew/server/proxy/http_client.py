@@ -32,7 +32,7 @@ class UpstreamError(Exception):
 
 
 class Connection(asyncio.Protocol):
-    """Owned by whoever opened it, until it is closed or given to the pool."""
+    """A connection to a target, owned by its opener until it is closed or given to the pool."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
         self.used = True
 
     def abort(self, error: Exception | None = None) -> None:
-        """No more of it; whoever waits for it is told why."""
+        """End the response; a waiting reader gets the error."""
         self._error = self._error or error
         self.closed = True
         self._transport.abort()
@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         answer = self._answer
         if answer is None or answer.whole:
-            self.abort(UpstreamError("it sent what nobody asked for"))
+            self.abort(UpstreamError("it sent an unexpected response"))
             return
         try:
             answer.feed(data)
@@ -259,7 +259,7 @@ class _Answer:
 
     def on_message_complete(self) -> None:
         if self.status is None:
-            self.headers.clear()  # it only said that it goes on
+            self.headers.clear()  # an interim response (1xx)
         else:
             self.whole = True
 
@@ -271,8 +271,8 @@ async def connect(host: str, port: int) -> Connection:
         async with asyncio.timeout(_CONNECT_SECONDS):
             _, connection = await loop.create_connection(Connection, host, port)
     except TimeoutError:
-        raise Unreachable(f"nobody answers at {host}:{port}", late=True) from None
+        raise Unreachable(f"no response from {host}:{port}", late=True) from None
     except OSError as error:
-        said = error.strerror or str(error)
-        raise Unreachable(f"nobody listens at {host}:{port}: {said}") from None
+        why = error.strerror or str(error)
+        raise Unreachable(f"cannot connect to {host}:{port}: {why}") from None
     return connection

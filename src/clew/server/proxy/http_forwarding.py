@@ -23,7 +23,7 @@ from clew.server.proxy.usage import TargetUsage
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _BODY_SECONDS = 60.0
-"""In which a client must send something of what it said would come."""
+"""Seconds within which a client must send more of its body."""
 
 
 class UpstreamTimeout(Exception):
@@ -35,7 +35,7 @@ class ClientDisconnected(Exception):
 
 
 class ClientTimeout(Exception):
-    """The client does not send what it said it would."""
+    """The client stopped sending its body."""
 
 
 class ResponseInterrupted(Exception):
@@ -174,7 +174,7 @@ async def _hear(
     except (ClientDisconnected, UpstreamTimeout, ClientTimeout) as error:
         connection.abort(error)
     except UpstreamError:
-        pass  # whoever reads the answer sees it, too, or has the whole answer already
+        pass  # the reader of the response sees the error too, or has the whole response
 
 
 async def _send_on(

@@ -82,8 +82,8 @@ class Proxy:
         key, prefix = found
         scope["endpoint"] = key.kind
         if self._under_way >= _MAX_CONCURRENT:
-            said, hint = "as much as can be is under way", "ask again in a second"
-            await error_page(scope, 503, "busy", said, hint=hint)(scope, receive, send)
+            message, hint = "too many requests are being served", "try again in a second"
+            await error_page(scope, 503, "busy", message, hint=hint)(scope, receive, send)
             return
         self._under_way += 1
         try:
@@ -156,15 +156,15 @@ def _refusal(scope: Scope, key: TargetKey, error: Exception) -> Response:
         found.raw_headers += error.headers
         return found
     if isinstance(error, ClientTimeout):
-        said = "the request did not come to its end in time"
+        message = "the request body did not arrive in time"
         return problem_response(
-            scope["path"], 408, "too-slow", said, headers={"Connection": "close"}
+            scope["path"], 408, "too-slow", message, headers={"Connection": "close"}
         )
     if isinstance(error, UpstreamTimeout) or (isinstance(error, Unreachable) and error.late):
         return error_page(scope, 504, "late", f"{key} did not answer in time", hint=again)
     if isinstance(error, Unreachable):
         return error_page(scope, 502, "unreachable", f"{key} cannot be reached", hint=again)
     if isinstance(error, UpstreamError):
-        said = f"{key} broke off before it answered"
-        return error_page(scope, 502, "broken", said, hint=str(error))
+        message = f"{key} closed the connection before it responded"
+        return error_page(scope, 502, "broken", message, hint=str(error))
     raise error

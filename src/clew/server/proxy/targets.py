@@ -48,7 +48,7 @@ class Target:
     rewrite: str | None = None
     """What it is asked for in place of its prefix; None: the address stays as it is."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Set on every request, whatever the client sent."""
+    """Set on every request; values of the client are replaced."""
     timeout: float = 300.0
     """Seconds until its answer must begin."""
     base: str | None = None
@@ -141,7 +141,7 @@ def parse_targets(text: str, where: str) -> dict[str, Target]:
 def _key(name: str) -> str:
     found = match_path(f"/{name}".encode())
     if found is None or len(found[1]) != len(name) + 1:
-        raise ValueError(f"{name} is no name of a target")
+        raise ValueError(f"{name} is not a valid target name")
     return str(found[0])
 
 

@@ -32,7 +32,7 @@ _PING_SECONDS = 30.0
 _PONG_SECONDS = 90.0
 _NO_CODE, _WENT_AWAY, _FAILED = 1005, 1001, 1011
 _NOT_SENT = frozenset((_NO_CODE, 1006, 1015))
-"""Codes that say how a connection ended, but that nobody sends."""
+"""Close codes that must not be sent."""
 _HANDSHAKE = b"sec-websocket-"
 
 
@@ -122,9 +122,9 @@ async def _connect(
 
 def _explained(error: BaseException, where: str) -> BaseException:
     if isinstance(error, TimeoutError):
-        return Unreachable(f"nobody answers at {where}", late=True)
+        return Unreachable(f"no response from {where}", late=True)
     if isinstance(error, OSError):
-        return Unreachable(f"nobody listens at {where}: {error.strerror or error}")
+        return Unreachable(f"cannot connect to {where}: {error.strerror or error}")
     if isinstance(error, InvalidStatus):
         answer = error.response
         return HandshakeRejected(

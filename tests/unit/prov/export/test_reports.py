@@ -55,7 +55,7 @@ def test_requirements_name_what_was_asked_for_first() -> None:
         "pandas==2.2.0",
         "numpy==1.26.4",
     ]
-    assert lines[-2].startswith("# Came along")
+    assert lines[-2].startswith("# Dependencies")
 
 
 def test_pip_takes_the_requirements(tmp_path: Path) -> None:

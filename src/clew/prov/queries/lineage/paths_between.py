@@ -1,7 +1,7 @@
-"""How two things are tied: everything that lies on a way from one to the other.
+"""Find all paths between two things in the graph.
 
-What leads to the later thing is walked back, as in any lineage, with its times; of that, what can
-also be reached from the earlier one lies between.
+Walk back from the later thing, as lineage does; the nodes that can also be reached from the earlier
+one are on a path between them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The queries a walk through the graph is made of, each for many rows at once.
+"""The SQL queries of lineage, each for many rows at once.
 
-A version that was *found* is the same thing as the version somebody left there earlier with
-the same bytes; `origins` says which that is. What a process used matters to what it wrote
-only if it was used before the writing ended: `makers` and `products` say when that was. Events
-are told after the fact, so their order is that of their times, not of their numbers.
+A *found* version is the same as the version with the same bytes that an earlier execution left
+there (`origins`). An output depends on what its process used before the writing ended (`makers` and
+`products` have this time). Events are ordered by their times, not by their numbers.
 """
 
 # ruff: noqa: S608  (the only names put into SQL here are our own tables and columns)
@@ -17,7 +16,7 @@ from clew.db import Connection
 from clew.prov.event_numbers import MOVES_SQL
 
 FOREVER = 2**62
-"""After every other time: the writing may have gone on to the end."""
+"""Later than every time: the writing may have continued to the end."""
 
 _VERSIONS = """
 SELECT v.id, v.execution, v.location, v.maker, v.ordinal, v.at, l.locator, x.number,
@@ -197,7 +196,7 @@ class LineageQueries:
         ]
 
     def uses(self, activities: Iterable[int], *, owned: bool) -> list[Edge]:
-        """What they read, without packages' files unless `owned`; moving is no reading."""
+        """What they read, without packages' files unless `owned`; a move is not a read."""
         wanted = list(activities)
         used = self._connection.rows_in(_ALL_USES if owned else _USES, wanted)
         return [Edge(*row) for row in used + self._connection.rows_in(_RENAMED, wanted)]
