@@ -104,35 +104,33 @@ def test_a_run_of_a_function_is_waited_for(client: kfp.Client) -> None:
     assert first.start_time <= first.end_time
     (told,) = first.outputs["told"].artifact_ids
     assert told == f"{first.task_id}:told"
+    assert client.terminate_run(made.run_id) == {}
+    assert client.get_run(made.run_id) == found  # it is over, and nothing changes
 
 
-@pytest.mark.parametrize("kind", ["yaml", "yml", "zip", "tar.gz", "tgz"])
-def test_every_kind_of_package_is_uploaded_and_run(
-    client: kfp.Client, package: Callable[[Any], str], tmp_path: Path, kind: str
+def test_every_kind_of_package_is_uploaded_and_one_is_run(
+    client: kfp.Client, adding: str, tmp_path: Path
 ) -> None:
-    plain = Path(package(asked.adding))
-    target = tmp_path / f"packed.{kind}"
-    if kind == "zip":
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.write(plain, "adding.yaml")
-    elif kind in ("tar.gz", "tgz"):
-        with tarfile.open(target, "w:gz") as archive:
-            archive.add(plain, "pipeline.yaml")
-    else:
-        target.write_bytes(plain.read_bytes())
-    made = client.upload_pipeline(str(target), pipeline_name=f"by {kind}", description="why")
-    assert (made.name, made.display_name, made.description) == (f"by {kind}", f"by {kind}", "why")
-    (version,) = client.list_pipeline_versions(made.pipeline_id).pipeline_versions
-    assert version.pipeline_spec["root"]["dag"]["tasks"].keys() == {"add", "for-loop-2"}
+    plain = Path(adding)
+    for kind in ("yaml", "yml", "zip", "tar.gz", "tgz"):
+        target = tmp_path / f"packed.{kind}"
+        if kind == "zip":
+            with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.write(plain, "adding.yaml")
+        elif kind in ("tar.gz", "tgz"):
+            with tarfile.open(target, "w:gz") as archive:
+                archive.add(plain, "pipeline.yaml")
+        else:
+            target.write_bytes(plain.read_bytes())
+        made = client.upload_pipeline(str(target), pipeline_name=f"by {kind}", description="why")
+        assert (made.name, made.display_name, made.description) == (*[f"by {kind}"] * 2, "why")
+        (version,) = client.list_pipeline_versions(made.pipeline_id).pipeline_versions
+        assert version.pipeline_spec["root"]["dag"]["tasks"].keys() == {"add", "for-loop-2"}
+    which = {"pipeline_id": made.pipeline_id, "version_id": version.pipeline_version_id}
     experiment = client.create_experiment("packages").experiment_id
-    run = client.run_pipeline(
-        experiment,
-        f"of {kind}",
-        pipeline_id=made.pipeline_id,
-        version_id=version.pipeline_version_id,
-    )
-    assert run.pipeline_version_reference.pipeline_id == made.pipeline_id
-    assert run.pipeline_version_reference.pipeline_version_id == version.pipeline_version_id
+    run = client.run_pipeline(experiment, "of a package", **which)
+    assert run.pipeline_version_reference.pipeline_id == which["pipeline_id"]
+    assert run.pipeline_version_reference.pipeline_version_id == which["version_id"]
     assert ended(client, run.run_id).state == "SUCCEEDED"
 
 
@@ -212,7 +210,7 @@ def test_a_platform_spec_is_kept(client: kfp.Client, tmp_path: Path) -> None:
     assert ended(client, made.run_id).state in ENDS
 
 
-def test_a_run_is_terminated_and_the_client_returns(client: kfp.Client, tmp_path: Path) -> None:
+def test_a_run_is_terminated_and_retried(client: kfp.Client, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     made = client.create_run_from_pipeline_func(asked.waiting, {"gate": str(gate)})
     wait_until("the start of the task", lambda: gate.with_name("gate.begun").exists())
@@ -221,6 +219,9 @@ def test_a_run_is_terminated_and_the_client_returns(client: kfp.Client, tmp_path
     found = ended(client, made.run_id)
     assert (found.state, "terminated" in found.error.message) == ("FAILED", True)
     assert client.terminate_run(made.run_id) == {}
+    gate.touch()
+    client._run_api.run_service_retry_run(made.run_id)
+    assert ended(client, made.run_id).state == "SUCCEEDED"
     client.delete_run(made.run_id)
     assert refused(lambda: client.get_run(made.run_id))[0] == 404
 
@@ -238,24 +239,6 @@ def test_deleting_a_running_run_terminates_it(
         wait_until(
             "the end of the run", lambda: opened.pipelines.show(made.run_id)["state"] == "canceled"
         )
-
-
-def test_terminating_what_is_over_changes_nothing(client: kfp.Client) -> None:
-    made = client.create_run_from_pipeline_func(asked.adding, {})
-    before = ended(client, made.run_id)
-    assert client.terminate_run(made.run_id) == {}
-    assert client.get_run(made.run_id) == before
-
-
-def test_a_run_that_failed_is_tried_again(client: kfp.Client, tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    made = client.create_run_from_pipeline_func(asked.waiting, {"gate": str(gate)})
-    wait_until("the start of the task", lambda: gate.with_name("gate.begun").exists())
-    client.terminate_run(made.run_id)
-    assert ended(client, made.run_id).state == "FAILED"
-    gate.touch()
-    client._run_api.run_service_retry_run(made.run_id)
-    assert ended(client, made.run_id).state == "SUCCEEDED"
 
 
 def test_an_archived_experiment_takes_its_runs_along(client: kfp.Client, adding: str) -> None:
@@ -388,13 +371,6 @@ def test_the_api_answers_below_pipeline_too(server: Server) -> None:
     client = kfp.Client(host=f"{server.address}/pipeline", existing_token=server.token)
     assert client.get_kfp_healthz().multi_user is False
     assert client.list_pipelines().total_size is not None
-
-
-def test_without_the_token_nothing_is_answered(server: Server) -> None:
-    api = kfp_server_api.RunServiceApi(
-        kfp_server_api.ApiClient(kfp_server_api.Configuration(host=server.address))
-    )
-    assert refused(api.run_service_list_runs)[0] == 401
 
 
 def test_the_client_of_the_kubeflow_sdk(server: Server, package: Callable[[Any], str]) -> None:
