@@ -240,7 +240,7 @@ class Engine:
 
     def _close(self, scope: Scope) -> None:
         """Every task of the scope has finished."""
-        scope.close()
+        scope.closed, scope.inputs = True, Values()
         for inner in scope.nodes.values():
             del self._scopes[inner.path]
         if (node := scope.owner) is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clew.pipelines.spec.ir import Component, Dag, FromTask, Task
+from clew.pipelines.spec.ir import Component, Dag, Task
 from clew.pipelines.spec.values import Values
 
 
@@ -75,8 +75,8 @@ class Scope(Struct, eq=False):
     inputs: Values
     nodes: dict[str, Node]
     owner: Node | None = None
-    unfinished: int = 0
     closed: bool = False
+    unfinished: int = 0
 
     def __post_init__(self) -> None:
         self.unfinished = len(self.nodes)
@@ -86,15 +86,13 @@ class Scope(Struct, eq=False):
         """The first failed task, in the order of the pipeline."""
         return next((node for node in self.nodes.values() if node.state == "failed"), None)
 
-    def close(self) -> None:
-        self.closed, self.inputs = True, _NO_VALUES
-
     def outputs(self) -> Values:
         """The outputs of the DAG: of an output with several sources, the first that exists."""
         found = Values()
         for name, sources in self.dag.parameters.items():
             for source in sources:
-                if (value := self._parameter(source)) is not None:
+                value = self.nodes[source.task].outputs.parameters.get(source.output)
+                if value is not None:
                     found.parameters[name] = value
                     break
         for name, sources in self.dag.artifacts.items():
@@ -104,9 +102,6 @@ class Scope(Struct, eq=False):
                     found.artifacts[name] = made
                     break
         return found
-
-    def _parameter(self, source: FromTask) -> Any:
-        return self.nodes[source.task].outputs.parameters.get(source.output)
 
 
 def collect_outputs(scopes: Iterable[Scope], names: Dag) -> Values:

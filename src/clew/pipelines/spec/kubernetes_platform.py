@@ -22,8 +22,7 @@ _IGNORED = frozenset(
         "podMetadata", "tolerations", "securityContext", "enabledSharedMemory",
     }
 )  # fmt: skip
-"""What has no effect here. All of a machine's memory is shared, and tasks run as whoever runs
-them: both are so whatever is asked."""
+"""Settings without effect here. Shared memory is always available, and tasks run as your user."""
 _CLAIM_IMAGES = ("argostub/createpvc", "argostub/deletepvc")
 _POD_FIELDS = ("metadata.name", "metadata.uid", "metadata.namespace", "spec.nodeName")
 _VOLUME_LISTS = {

@@ -148,7 +148,7 @@ class _KfpProbe:
         with suppress(OSError):
             self._trace.write_bytes(msgspec.msgpack.encode(answer))
             self._trace.replace(self._cache)
-            for old in sorted(self._cache.parent.iterdir(), key=_mtime)[:-_MAX_CACHED]:
+            for old in sorted(self._cache.parent.iterdir(), key=os.path.getmtime)[:-_MAX_CACHED]:
                 old.unlink()
         return answer
 
@@ -161,10 +161,6 @@ class _KfpProbe:
             os.kill(self._tracer, signal.SIGKILL)
             tracer_process.wait(self._tracer)
         self._trace.unlink(missing_ok=True)
-
-
-def _mtime(path: Path) -> int:
-    return path.stat().st_mtime_ns
 
 
 def _is_look_at_directory(record: AnyRecord) -> bool:

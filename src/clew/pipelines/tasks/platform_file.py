@@ -92,8 +92,8 @@ def check_mapping(mapped: PlatformMapping, components: Iterable[Component], volu
     makes = any(isinstance(one.body, VolumeClaim) and not one.body.delete for one in components)
     for component in components:
         platform = component.platform
-        asked: list[EnvVar | Mount] = [*platform.env_vars, *platform.mounts]
-        for one in asked:
+        named: list[EnvVar | Mount] = [*platform.env_vars, *platform.mounts]
+        for one in named:
             if one.kind not in _KIND_NAMES or "{{$" in one.name:
                 continue
             if one.kind == "pvc":
