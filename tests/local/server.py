@@ -32,11 +32,10 @@ class Server:
         return {"CLEW_SERVER": self.address, "CLEW_TOKEN": self.token}
 
     def client(self, **more: Any) -> httpx2.Client:
-        """A client with the token."""
+        """A client with the token. It loads no certificates, which takes 30 ms."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx2.Client(
-            **{"base_url": self.address, "headers": headers, "timeout": 120, **more}
-        )
+        given = {"base_url": self.address, "headers": headers, "timeout": 120, "verify": False}
+        return httpx2.Client(**given | more)
 
     def apps_client(self, **more: Any) -> httpx2.Client:
         """A client with the token, for the address of applications."""

@@ -260,6 +260,7 @@ def test_too_many_requests_are_refused_with_retry_after(server: Server) -> None:
 
 
 def measured(server: Server, name: str) -> int:
-    said = httpx2.get(f"{server.address}/metrics").text
+    with server.client() as client:
+        said = client.get("/metrics").text
     (line,) = (one for one in said.splitlines() if one.startswith(f"{name} "))
     return int(float(line.split()[1]))
