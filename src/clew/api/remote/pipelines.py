@@ -101,7 +101,7 @@ class RemotePipelines(Pipelines):
         watch: Watch = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
-        before = self._now(id)
+        before = self.show(id)
         check_resumable(before)
         asked = {"jobs": jobs}
         self._client.server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
@@ -109,22 +109,28 @@ class RemotePipelines(Pipelines):
         return self._follow(before["uid"], known, say, watch, brief)
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found = self._now(id)
+        found = self.show(id)
         if found["state"] not in ACTIVE_STATES:
             raise not_running_error(found)
         self._client.server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
         while found["state"] in ACTIVE_STATES:
             time.sleep(_POLL_SECONDS)
-            found = self._now(found["uid"])
-        return self.show(found["id"]) if found["id"] else found
+            found = self.show(found["uid"])
+        return found
 
     def list(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._client.query("runs")
-        return found
+        runs: list[dict[str, Any]] = []
+        query = {"limit": "1000"}
+        while True:
+            page = self._client.server.json("GET", "/api/v1/runs", query=query)
+            runs += page["runs"]
+            if page["next"] is None:
+                return runs[::-1]
+            query["after"] = page["next"]
 
     def show(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._client.query("run", id=id)
-        return found
+        run: dict[str, Any] = self._client.server.json("GET", f"/api/v1/runs/{quote(id, safe='')}")
+        return run
 
     def task(self, id: str) -> dict[str, Any]:  # noqa: A002
         found: dict[str, Any] = self._client.query("task", id=id)
@@ -171,29 +177,24 @@ class RemotePipelines(Pipelines):
 
     # -- following
 
-    def _now(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._client.server.json("GET", f"/api/v1/runs/{quote(id)}")
-        return found
-
     def _follow(
         self, uid: str, known: dict[str, str], say: Say, watch: Watch, brief: bool
     ) -> dict[str, Any]:
         """Report every change of a task until the run ends; `known`: the states of tasks so far."""
         try:
-            while (found := self._now(uid))["state"] not in FINAL_STATES:
+            while (found := self.show(uid))["state"] not in FINAL_STATES:
                 _report_changes(found, known, watch)
                 time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
-            name = self._now(uid)["id"] or uid
+            name = self.show(uid)["id"] or uid
             say(f"{name} goes on at {self._client.server.url}; clew pipeline cancel {name} ends it")
             raise
         _report_changes(found, known, watch)
         if found["id"] is None:
             raise ClewError(found["error"] or f"it was {found['state']}", hint="clew pipeline list")
-        document = self.show(found["id"])
         if brief:
-            document["counts"] = Counter(task["state"] for task in document.pop("tasks"))
-        return document
+            found["counts"] = Counter(task["state"] for task in found.pop("tasks"))
+        return found
 
 
 class _TaskState(NamedTuple):

@@ -7,6 +7,7 @@ import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
+from starlette.responses import JSONResponse, Response
 
 from clew.errors import NotAllowed, NotFound, UsageError
 from clew.pipelines.runs import perform, run_list, run_queue
@@ -36,10 +37,13 @@ def list_runs(
         position = Position(min(int(match[1]), position.at), match[2])
     positions = run_list.list_positions(project.graph, position, limit + 1)
     last = positions[limit - 1] if len(positions) > limit else None
-    return {
-        "runs": [_get_run(project, listed.uid, tasks=False) for listed in positions[:limit]],
-        "next": f"{last.at}-{last.uid}" if last else None,
-    }
+    runs = [_get_run(project, listed.uid, tasks=False) for listed in positions[:limit]]
+    return _same_as_cli({"runs": runs, "next": f"{last.at}-{last.uid}" if last else None})
+
+
+def _same_as_cli(document: dict[str, Any]) -> Response:
+    """The JSON that the command line prints in the project: a model would reorder the fields."""
+    return JSONResponse(document)
 
 
 def _get_run(project: ProjectDep, run: str, *, tasks: bool = True) -> dict[str, Any]:
@@ -62,7 +66,7 @@ def create_run(service: ServiceDep, project: ProjectDep, request: run_schemas.Ru
 
 @router.get("/runs/{id}", response_model=run_schemas.RunWithTasks)
 def get_run(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    return _get_run(project, id)
+    return _same_as_cli(_get_run(project, id))
 
 
 @router.post("/runs/{id}/cancel", response_model=run_schemas.RunWithTasks, status_code=202)

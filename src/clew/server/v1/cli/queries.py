@@ -238,16 +238,6 @@ def fsck(project: LocalProject) -> Document:
 
 
 @_query
-def runs(project: LocalProject) -> list[Document]:
-    return project.pipelines.list()
-
-
-@_query
-def run(project: LocalProject, id: str) -> Document:  # noqa: A002
-    return project.pipelines.show(id)
-
-
-@_query
 def task(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.pipelines.task(id)
 
