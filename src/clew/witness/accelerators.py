@@ -17,13 +17,13 @@ _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 def accelerators(root: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     """The facets `gpu`, `driver`, `cuda` and `cudnn`, as far as they are present."""
-    found = {
+    facets = {
         "gpu": list(_devices(root)),
         "driver": _driver(root),
         "cuda": _cuda(root, environ),
         "cudnn": _cudnn(root),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in facets.items() if value}
 
 
 def _devices(root: Path) -> Iterator[dict[str, str]]:
@@ -46,16 +46,16 @@ def _devices(root: Path) -> Iterator[dict[str, str]]:
 
 
 def _driver(root: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     nvidia = re.search(
         r"Kernel Module\s+(?:for \S+\s+)?(\d[\d.]*)", _read(root / "proc/driver/nvidia/version")
     )
     if nvidia:
-        found["nvidia"] = nvidia[1]
+        versions["nvidia"] = nvidia[1]
     amd = _read(root / "sys/module/amdgpu/version")
     if amd:
-        found["amdgpu"] = amd
-    return found
+        versions["amdgpu"] = amd
+    return versions
 
 
 def _cuda(root: Path, environ: Mapping[str, str]) -> str:

@@ -40,7 +40,7 @@ def facets(
 ) -> dict[str, Any]:
     """The facets of an execution's `started` event. `machine` is the name used in locators."""
     system = os.uname()
-    found: dict[str, Any] = {
+    facets: dict[str, Any] = {
         "cwd": decode_text(os.fspath(cwd)),
         "kernel": {"name": system.sysname, "release": system.release, "version": system.version},
         "os": _os_release(),
@@ -58,7 +58,7 @@ def facets(
         **_variables(environ, redactor),
         **accelerators(Path("/"), environ),
     }
-    return {name: value for name, value in found.items() if value not in (None, "", {}, [])}
+    return {name: value for name, value in facets.items() if value not in (None, "", {}, [])}
 
 
 def git(cwd: Path, environ: Mapping[str, str]) -> dict[str, str | bool | None] | None:
@@ -136,7 +136,7 @@ def _cpu(machine: str) -> dict[str, Any]:
         pass
     flags = lines.get("flags") or lines.get("Features") or ""
     model = lines.get("model name") or lines.get("Model") or lines.get("cpu model")
-    found = {
+    fields = {
         "architecture": machine,
         "model": model or " ".join(lines.get(n, "") for n in ("CPU implementer", "CPU part")),
         "microcode": lines.get("microcode", ""),
@@ -144,16 +144,16 @@ def _cpu(machine: str) -> dict[str, Any]:
         "count": os.cpu_count(),
         "usable": len(os.sched_getaffinity(0)),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _memory() -> dict[str, int]:
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for line in _read("/proc/meminfo").splitlines():
         name, _, value = line.partition(":")
         if name in ("MemTotal", "SwapTotal"):
-            found[{"MemTotal": "total", "SwapTotal": "swap"}[name]] = int(value.split()[0]) * 1024
-    return found
+            sizes[{"MemTotal": "total", "SwapTotal": "swap"}[name]] = int(value.split()[0]) * 1024
+    return sizes
 
 
 def _os_release() -> dict[str, str]:
@@ -185,17 +185,17 @@ def _timezone(environ: Mapping[str, str]) -> str:
 
 
 def _umask() -> str:
-    found = re.search(r"^Umask:\s*(\d+)", _read("/proc/self/status"), re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r"^Umask:\s*(\d+)", _read("/proc/self/status"), re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _limits() -> dict[str, list[int | None]]:
     """Soft and hard limit; None: unlimited."""
-    found: dict[str, list[int | None]] = {}
+    limits: dict[str, list[int | None]] = {}
     for name in _LIMITS:
         both = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
-        found[name.lower()] = [None if n == resource.RLIM_INFINITY else n for n in both]
-    return found
+        limits[name.lower()] = [None if n == resource.RLIM_INFINITY else n for n in both]
+    return limits
 
 
 def _user() -> dict[str, Any]:

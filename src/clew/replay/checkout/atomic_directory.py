@@ -106,9 +106,9 @@ def _relink(old: Path, new: Path) -> None:
             os.link(os.path.join(path, name), to / name, follow_symlinks=False)
 
 
-def _exchange(one: Path, other: Path) -> None:
+def _exchange(a: Path, b: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    names = os.fsencode(one), os.fsencode(other)
+    names = os.fsencode(a), os.fsencode(b)
     if libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

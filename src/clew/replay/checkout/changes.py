@@ -81,8 +81,8 @@ def scan_files(
     """The files in the directory now, by place, except `without`; `keep` stores them."""
     top = os.fsencode(checkout.directory)
     left_out = set(without)
-    found = {place: status for place, status in _walk(top) if place not in left_out}
-    regular = [place for place, status in found.items() if stat.S_ISREG(status.st_mode)]
+    statuses = {place: status for place, status in _walk(top) if place not in left_out}
+    regular = [place for place, status in statuses.items() if stat.S_ISREG(status.st_mode)]
     answers = store.put_files([os.path.join(top, place) for place in regular], keep=keep)
     now: dict[bytes, TrackedFile] = {}
     for place, answer in zip(regular, answers, strict=True):
@@ -90,14 +90,14 @@ def scan_files(
             continue  # gone since it was listed
         if isinstance(answer, ClewError):
             raise answer
-        now[place] = _tracked_file(place, checkout.cwd, found[place], answer.digest, answer.size)
-    for place in found.keys() - set(regular):
+        now[place] = _tracked_file(place, checkout.cwd, statuses[place], answer.digest, answer.size)
+    for place in statuses.keys() - set(regular):
         target = os.readlink(os.path.join(top, place))
         digest = f"blake3:{blake3(target).hexdigest()}"
         if keep:
             store.put_bytes(target)
         now[place] = _tracked_file(
-            place, checkout.cwd, found[place], digest, len(target), link=True
+            place, checkout.cwd, statuses[place], digest, len(target), link=True
         )
     return dict(sorted(now.items()))
 

@@ -123,18 +123,18 @@ def read_checkout(directory: Path) -> Checkout | None:
 
 def find_enclosing(start: Path) -> Checkout | None:
     """The checkout that contains `start`, if any."""
-    found = (read_checkout(directory) for directory in (start, *start.parents))
-    return next((checkout for checkout in found if checkout is not None), None)
+    checkouts = (read_checkout(directory) for directory in (start, *start.parents))
+    return next((checkout for checkout in checkouts if checkout is not None), None)
 
 
 def find_checkout(start: Path) -> Checkout:
     """The checkout that contains `start`; raises NotFound."""
-    found = find_enclosing(start)
-    if found is None:
+    checkout = find_enclosing(start)
+    if checkout is None:
         raise NotFound(
             f"{start} is not in a checkout", hint="clew checkout ID makes one; cd there, or name it"
         )
-    return found
+    return checkout
 
 
 def select_files(record: ExecutionRecord, initial_files: InitialFiles) -> dict[bytes, Entry]:

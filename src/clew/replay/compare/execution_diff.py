@@ -66,8 +66,11 @@ def diff_executions(
         "packages": packages,
         "hardware": _facets(a, b, lambda name: name in _HARDWARE),
         "processes": list(_processes(a, b)),
-        "inputs": [one.as_json() for one in _inputs(a, b, packages, ContentComparer(read, rules))],
-        "outputs": [one.as_json() for one in comparison.differences],
+        "inputs": [
+            difference.as_json()
+            for difference in _inputs(a, b, packages, ContentComparer(read, rules))
+        ],
+        "outputs": [difference.as_json() for difference in comparison.differences],
     }
 
 
@@ -76,26 +79,26 @@ def _change(a: Any, b: Any) -> Change | None:
 
 
 def _environment(a: ExecutionRecord, b: ExecutionRecord) -> dict[str, Any]:
-    found = _facets(a, b, lambda name: name not in _HARDWARE and name not in _NOT_ENVIRONMENT)
+    differences = _facets(a, b, lambda name: name not in _HARDWARE and name not in _NOT_ENVIRONMENT)
     cwd = _change(a.itself.cwd, b.itself.cwd)
     if cwd is not None:
-        found["cwd"] = cwd
+        differences["cwd"] = cwd
     variables = _changed_keys(a.itself.environment, b.itself.environment)
     if variables:
-        found["variables"] = variables
-    return found
+        differences["variables"] = variables
+    return differences
 
 
 def _facets(a: ExecutionRecord, b: ExecutionRecord, wanted: Any) -> dict[str, Any]:
     """Differences by facet; differences within a mapping are listed separately: `limits.nofile`."""
-    found: dict[str, Any] = {}
+    differences: dict[str, Any] = {}
     for name in sorted(name for name in a.facets.keys() | b.facets.keys() if wanted(name)):
         one, other = a.facets.get(name), b.facets.get(name)
         if isinstance(one, dict) and isinstance(other, dict):
-            found |= {f"{name}.{key}": two for key, two in _changed_keys(one, other).items()}
+            differences |= {f"{name}.{key}": two for key, two in _changed_keys(one, other).items()}
         elif one != other:
-            found[name] = {"a": one, "b": other}
-    return found
+            differences[name] = {"a": one, "b": other}
+    return differences
 
 
 def _changed_keys(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Change]:
@@ -132,10 +135,10 @@ def _processes(a: ExecutionRecord, b: ExecutionRecord) -> Iterator[dict[str, Any
             "exe": _change(pair.a.exe, pair.b.exe),
             "status": _change(exit_code(pair.a), exit_code(pair.b)),
         }
-        told = {name: two for name, two in changes.items() if two is not None}
-        if told and (pair.b.exe is not None or "status" in told):
+        changed = {name: two for name, two in changes.items() if two is not None}
+        if changed and (pair.b.exe is not None or "status" in changed):
             ids = {"a": named(a, pair.a), "b": named(b, pair.b)}
-            yield {**ids, "kind": "changed", "command": pair.b.command, "changes": told}
+            yield {**ids, "kind": "changed", "command": pair.b.command, "changes": changed}
     for process in aligned.only_a:
         yield {"a": named(a, process), "b": None, "kind": "missing", "command": process.command}
     for process in aligned.only_b:
@@ -153,12 +156,12 @@ def _inputs(
     names = EntityNames(a, b)
     one = {names.a(v.locator): v for v in _inputs_read(a)}
     other = {names.b(v.locator): v for v in _inputs_read(b)}
-    told = {(package["manager"], package["name"]) for package in packages}
+    changed_packages = {(package["manager"], package["name"]) for package in packages}
     for name in sorted(one.keys() | other.keys()):
         before, after = one.get(name), other.get(name)
         owner = (before and before.package) or (after and after.package)
         if before is not None and after is not None:
-            if owner is None or _package_key(owner) not in told:
+            if owner is None or _package_key(owner) not in changed_packages:
                 yield from contents.difference(name, before, after)
         elif owner is None:
             there = before or after
@@ -180,5 +183,5 @@ def _inputs_read(record: ExecutionRecord) -> Iterator[Version]:
 
 
 def _package_key(package: str) -> tuple[str, str]:
-    found = parse_purl(package)
-    return found.manager, found.name
+    purl = parse_purl(package)
+    return purl.manager, purl.name

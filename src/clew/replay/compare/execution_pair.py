@@ -76,6 +76,6 @@ class ExecutionPair:
         a, b = self.a.versions.get(name, []), self.b.versions.get(name, [])
         return bool(a and b) and self.same_content(a[-1], b[-1])
 
-    def overlapped(self, one: ProcessPair, other: ProcessPair) -> bool:
+    def overlapped(self, a: ProcessPair, b: ProcessPair) -> bool:
         """Whether the two ran at the same time in either execution."""
-        return self.a.overlap(one.a, other.a) or self.b.overlap(one.b, other.b)
+        return self.a.overlap(a.a, b.a) or self.b.overlap(a.b, b.b)

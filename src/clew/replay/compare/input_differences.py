@@ -150,13 +150,13 @@ def _file_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterator[
 
 def _read_by(side: ExecutionIndex, process: Activity) -> dict[str, list[tuple[Version, int]]]:
     """The versions that it read, by name, each once, with the time."""
-    found: dict[str, dict[int, tuple[Version, int]]] = {}
+    versions: dict[str, dict[int, tuple[Version, int]]] = {}
     for edge, version in side.used[process.key]:
         path = path_of(version.locator)
         if path is None or not path.startswith(KERNEL_DIRECTORIES):
-            line = found.setdefault(side.name(version.locator), {})
+            line = versions.setdefault(side.name(version.locator), {})
             line.setdefault(version.key, (version, edge.at))
-    return {name: list(line.values()) for name, line in found.items()}
+    return {name: list(line.values()) for name, line in versions.items()}
 
 
 def _file_difference(
@@ -178,10 +178,10 @@ def _file_difference(
 def _package(text: str) -> tuple[str, str]:
     """A package's name, and its version."""
     try:
-        found = parse_purl(text)
+        purl = parse_purl(text)
     except ValueError:
         return text, ""
-    return f"{found.manager}/{found.name}", found.version
+    return f"{purl.manager}/{purl.name}", purl.version
 
 
 def _library_difference(
@@ -236,10 +236,10 @@ def _first_lookups(side: ExecutionIndex, process: Activity) -> dict[str, tuple[i
         if look.kind != "absent" or look.answer == "ENOENT"
     ]
     asked += [(edge.at, version.locator, True) for edge, version in side.used[process.key]]
-    found: dict[str, tuple[int, bool]] = {}
+    looks: dict[str, tuple[int, bool]] = {}
     for at, locator, there in sorted(asked):
-        found.setdefault(side.name(locator), (at, there))
-    return found
+        looks.setdefault(side.name(locator), (at, there))
+    return looks
 
 
 def _only_written(side: ExecutionIndex, process: Activity, name: str) -> bool:
@@ -270,11 +270,11 @@ def _first_answers(
     side: ExecutionIndex, process: Activity
 ) -> dict[tuple[str, str], tuple[str, int]]:
     """The first answer to each lookup of a directory or link, and when."""
-    found: dict[tuple[str, str], tuple[str, int]] = {}
+    listings: dict[tuple[str, str], tuple[str, int]] = {}
     for look in side.looks[process.key]:
         if look.kind in ("listing", "link") and look.answer:
-            found.setdefault((look.kind, side.name(look.locator)), (look.answer, look.at))
-    return found
+            listings.setdefault((look.kind, side.name(look.locator)), (look.answer, look.at))
+    return listings
 
 
 def _listing_differences(

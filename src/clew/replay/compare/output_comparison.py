@@ -69,7 +69,7 @@ class Comparison:
     @property
     def significant(self) -> list[Difference]:
         """Differences that no rule covers."""
-        return [one for one in self.differences if one.kind != "equivalent"]
+        return [difference for difference in self.differences if difference.kind != "equivalent"]
 
 
 def compare(

@@ -63,9 +63,9 @@ def align_processes(a: ExecutionRecord, b: ExecutionRecord) -> Alignment:
     waiting: deque[tuple[int, int]] = deque()
 
     def take(pairs: Iterable[tuple[Activity, Activity]]) -> None:
-        for one, other in pairs:
-            partner[one.key] = other.key
-            waiting.append((one.key, other.key))
+        for a, b in pairs:
+            partner[a.key] = b.key
+            waiting.append((a.key, b.key))
 
     take(
         _match_groups(children_a[a.itself.key], children_b[b.itself.key], (*_PASSES, _any_process))
@@ -128,7 +128,7 @@ _PASSES: tuple[GroupKey, ...] = (
 def _match_groups(
     a: list[Activity], b: list[Activity], kinds: tuple[GroupKey, ...]
 ) -> list[tuple[Activity, Activity]]:
-    found: list[tuple[Activity, Activity]] = []
+    pairs: list[tuple[Activity, Activity]] = []
     for kind in kinds:
         groups: dict[Hashable, tuple[list[Activity], list[Activity]]]
         groups = defaultdict(lambda: ([], []))
@@ -139,10 +139,10 @@ def _match_groups(
         new = [
             pair for ours, theirs in groups.values() for pair in _pair_most_similar(ours, theirs)
         ]
-        found += new
+        pairs += new
         a = _without(a, {one.key for one, _ in new})
         b = _without(b, {other.key for _, other in new})
-    return found
+    return pairs
 
 
 def _pair_most_similar(a: list[Activity], b: list[Activity]) -> Iterable[tuple[Activity, Activity]]:

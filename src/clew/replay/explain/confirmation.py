@@ -156,15 +156,15 @@ class _Confirmation:
             for _, version in side.generated[key]
         }
         wanted = {name for name in made if name in suspect.origin.names or name in self._wanted}
-        found: set[str] = set()
+        names: set[str] = set()
         for name in wanted:
             version = made[name]
             path = path_of(version.locator)
             if path is not None:
-                found.add(path.decode(errors="replace"))
+                names.add(path.decode(errors="replace"))
             if isolated_process.wrote_inherited(side, process, version):
-                found |= {"stdout", "stderr"}
-        return frozenset(found or {"stdout", "stderr", "status"})
+                names |= {"stdout", "stderr"}
+        return frozenset(names or {"stdout", "stderr", "status"})
 
     def _look(self, subject: _Subject, pins: Pins, plan: RepeatPlan | None = None) -> Result | None:
         """Run it and return the outputs to compare; None if it did not end like the record."""

@@ -165,17 +165,17 @@ class DiagnosticRunner:
 
     def _written(self, upper: Path) -> dict[str, str]:
         """The files that a sandbox wrote, by their paths inside."""
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         for directory, _, names in os.walk(upper):
             for name in names:
                 path = Path(directory) / name
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode):
                     hashed = self._store.put_file(os.fsencode(path), keep=False, reread=True)
-                    found["/" + os.fspath(path.relative_to(upper))] = hashed.digest
+                    digests["/" + os.fspath(path.relative_to(upper))] = hashed.digest
                 elif stat.S_ISLNK(status.st_mode):
-                    found["/" + os.fspath(path.relative_to(upper))] = f"link:{path.readlink()}"
-        return found
+                    digests["/" + os.fspath(path.relative_to(upper))] = f"link:{path.readlink()}"
+        return digests
 
 
 def _ends_within(pid: int, seconds: float) -> bool:

@@ -95,8 +95,8 @@ def find_divergence(
         return None
     executions = ExecutionPair(a, b, read, ContentComparer(read, rules))
     origins = OriginFinder(executions)
-    found = origins.find(comparison.significant)
-    suspects = [Suspect(origin, _causes(executions, origins, origin)) for origin in found]
+    candidates = origins.find(comparison.significant)
+    suspects = [Suspect(origin, _causes(executions, origins, origin)) for origin in candidates]
     return (
         Divergence(executions, tuple(sorted(suspects, key=_rank(executions)))) if suspects else None
     )
@@ -111,10 +111,19 @@ def _rank(
 
     def rank(suspect: Suspect) -> tuple[bool, bool, int, bool, bool, int]:
         origin = suspect.origin
-        told = any(c.cause not in _NEVER_RECORDED or c.what in _EVIDENCE for c in suspect.causes)
+        recorded = any(
+            c.cause not in _NEVER_RECORDED or c.what in _EVIDENCE for c in suspect.causes
+        )
         became = executions.b.successor(origin.pair.b) is not None
-        vague = origin.shared and not told
-        return vague, vague and became, origin.effect_at, not told, not origin.observed, origin.at
+        vague = origin.shared and not recorded
+        return (
+            vague,
+            vague and became,
+            origin.effect_at,
+            not recorded,
+            not origin.observed,
+            origin.at,
+        )
 
     return rank
 
@@ -123,15 +132,15 @@ def _causes(executions: ExecutionPair, origins: OriginFinder, origin: Origin) ->
     outside = [
         s for s in origins.input_differences(origin.pair) if s.source is None and s.at <= origin.at
     ]
-    found = [Cause(s.cause, s.detail, s.what, s.names) for s in outside]
-    found += _races(executions, origin)
-    found += _network(executions, origin.pair)
-    if not any(s.certain for s in outside) and len(found) == len(outside):
-        found += _unrecorded_causes(
+    causes = [Cause(s.cause, s.detail, s.what, s.names) for s in outside]
+    causes += _races(executions, origin)
+    causes += _network(executions, origin.pair)
+    if not any(s.certain for s in outside) and len(causes) == len(outside):
+        causes += _unrecorded_causes(
             executions, origin, _describe_unrecorded(executions, origins, origin)
         )
-    found += _hardware(executions)
-    once = {(cause.cause, cause.what or cause.detail): cause for cause in reversed(found)}
+    causes += _hardware(executions)
+    once = {(cause.cause, cause.what or cause.detail): cause for cause in reversed(causes)}
     return tuple(reversed(once.values()))[:_MAX_CAUSES]
 
 

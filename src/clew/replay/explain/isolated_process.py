@@ -18,13 +18,13 @@ from clew.replay.sandbox.initial_files import InitialFiles
 
 def subtree(side: ExecutionIndex, process: Activity) -> set[int]:
     """The process, the programs it became, and its descendants."""
-    found = {process.key}
+    keys = {process.key}
     waiting = [process.key]
     while waiting:
-        below = {child.key for child in side.children[waiting.pop()]} - found
-        found |= below
+        below = {child.key for child in side.children[waiting.pop()]} - keys
+        keys |= below
         waiting += below
-    return found
+    return keys
 
 
 def can_run_alone(side: ExecutionIndex, process: Activity) -> bool:
@@ -49,7 +49,7 @@ def isolate_record(side: ExecutionIndex, process: Activity) -> ExecutionRecord:
 
     used, generated, invalidated = map(own, (record.used, record.generated, record.invalidated))
     met = {edge.version for edge in (*used, *generated, *invalidated)}
-    whole = record.itself._replace(
+    execution = record.itself._replace(
         command=process.command,
         cwd=process.cwd or record.itself.cwd,
         environment=dict(side.environment(process)),
@@ -61,7 +61,10 @@ def isolate_record(side: ExecutionIndex, process: Activity) -> ExecutionRecord:
     return replace(
         record,
         facets={**record.facets, "streams": _streams(process), "pinned": {}},
-        activities={whole.key: whole, **{key: record.activities[key] for key in sorted(inside)}},
+        activities={
+            execution.key: execution,
+            **{key: record.activities[key] for key in sorted(inside)},
+        },
         versions={
             key: version._replace(found=not side.writers[key] & inside)
             for key, version in record.versions.items()

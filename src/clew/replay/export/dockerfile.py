@@ -76,11 +76,11 @@ def _header(execution: PortableExecution, sources: FileSources, same: bool) -> I
     yield "# Made again from packages: nearly the same. An exact image: clew export --format oci."
     for warning in execution.warnings:
         yield f"# Note: {_one_line(warning)}."
-    told = _one_line(
+    comment = _one_line(
         str(execution.plan.facets.get("os", {}).get("pretty_name") or "an unnamed system")
     )
     other = "" if same else ". No image is known for that: this is another, with other versions"
-    yield f"# It ran on {told}{other}."
+    yield f"# It ran on {comment}{other}."
     if sources.python and same:
         yield f"# Its Python {sources.python.version} was of no package, but built or fetched."
     if sources.left:

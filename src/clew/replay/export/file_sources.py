@@ -155,8 +155,8 @@ def _python(execution: PortableExecution) -> Python | None:
 
 def _python_version(purl: str) -> str | None:
     """The version of a Python that no package manager installed."""
-    found = _PYTHON.fullmatch(purl)
-    return found and found[1]
+    match = _PYTHON.fullmatch(purl)
+    return match and match[1]
 
 
 def _sites(owners: Mapping[bytes, Package], virtual: Mapping[bytes, str]) -> tuple[Site, ...]:
@@ -177,5 +177,5 @@ def _sites(owners: Mapping[bytes, Package], virtual: Mapping[bytes, str]) -> tup
 
 def _unique(packages: Iterable[Package]) -> tuple[Package, ...]:
     """Each package once, sorted by name."""
-    found = {(p["name"], p["version"], p.get("arch") or ""): p for p in packages}
-    return tuple(found[key] for key in sorted(found))
+    unique = {(p["name"], p["version"], p.get("arch") or ""): p for p in packages}
+    return tuple(unique[key] for key in sorted(unique))

@@ -93,15 +93,15 @@ def link_programs(sources: FileSources) -> Iterator[str]:
 
 def install_python(sources: FileSources, *, there: bool) -> Iterator[str]:
     """Provide a Python that is of no package. `there`: the base image has it."""
-    found = sources.python
-    if found is None:
+    python = sources.python
+    if python is None:
         return
-    home = _quote_path(found.home)
+    home = _quote_path(python.home)
     if not there:
-        yield f"# Python {found.version} is not from a package: install it here yourself."
+        yield f"# Python {python.version} is not from a package: install it here yourself."
         yield f"COPY python {home}"
-    elif found.home != b"/usr/local":
-        shown = _display_path(found.home)
+    elif python.home != b"/usr/local":
+        shown = _display_path(python.home)
         yield f"# The Python of this image takes the place of the recorded one, {shown}."
         yield f"RUN mkdir -p $(dirname {home}) && ln -s /usr/local {home}"
 

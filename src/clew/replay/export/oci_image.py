@@ -125,10 +125,10 @@ def _index_files(
     }
 
 
-def _compress(layer: Layer, execution: PortableExecution, read: ReadContent, place: Path) -> _Blob:
+def _compress(layer: Layer, execution: PortableExecution, read: ReadContent, path: Path) -> _Blob:
     inner, outer = hashlib.sha256(), hashlib.sha256()
     squeeze = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, _GZIP)
-    with open(place, "wb") as file:
+    with open(path, "wb") as file:
 
         def put(piece: bytes) -> None:
             outer.update(piece)
@@ -140,7 +140,7 @@ def _compress(layer: Layer, execution: PortableExecution, read: ReadContent, pla
         put(squeeze.flush())
         size = file.tell()
     media = f"{_OCI}.layer.v1.tar+gzip"
-    return _Blob(media, place, size, outer.hexdigest(), inner.hexdigest())
+    return _Blob(media, path, size, outer.hexdigest(), inner.hexdigest())
 
 
 def _merge_blocks(pieces: Iterable[bytes]) -> Iterable[bytes]:

@@ -40,19 +40,19 @@ class Layer:
 
 def split_layers(execution: PortableExecution) -> list[Layer]:
     """Put every path in one layer; directories in each layer that has something in them."""
-    scene = execution.plan.initial_files.entries | {
+    entries = execution.plan.initial_files.entries | {
         path: Entry("directory") for path in _RUNTIME_DIRECTORIES
     }
     parts: list[set[bytes]] = [set(), set(), set()]
-    for path, entry in scene.items():
+    for path, entry in entries.items():
         if entry.kind != "directory":
             part = parts[_layer_number(path, execution.plan.packages.get(path))]
             while len(path) > 1 and path not in part:
                 part.add(path)
                 path = os.path.dirname(path)  # noqa: PLW2901 (up to the root)
-    parts[2] |= scene.keys() - parts[0] - parts[1]
-    found = zip(TITLES, parts, strict=True)
-    return [Layer(t, tuple((p, scene[p]) for p in sorted(part))) for t, part in found if part]
+    parts[2] |= entries.keys() - parts[0] - parts[1]
+    layers = zip(TITLES, parts, strict=True)
+    return [Layer(t, tuple((p, entries[p]) for p in sorted(part))) for t, part in layers if part]
 
 
 def _layer_number(path: bytes, package: str | None) -> int:

@@ -149,8 +149,8 @@ def _write(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> N
     places = SafeDirectory(upper)
     directories: set[bytes] = set()
     for path, file in files.items():
-        place = places.join(path[1:])
-        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        target = places.join(path[1:])
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as to:
             to.write(file.data)
             to.flush()
@@ -161,7 +161,7 @@ def _write(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> N
             directories.add(directory)
             directory = os.path.dirname(directory)
     for directory in directories:
-        found = os.lstat(os.fsencode(lower) + directory)
-        place = os.fsencode(upper) + directory
-        os.chmod(place, stat.S_IMODE(found.st_mode))  # noqa: PTH101 (bytes)
-        os.utime(place, ns=(found.st_mtime_ns, found.st_mtime_ns))
+        status = os.lstat(os.fsencode(lower) + directory)
+        target = os.fsencode(upper) + directory
+        os.chmod(target, stat.S_IMODE(status.st_mode))  # noqa: PTH101 (bytes)
+        os.utime(target, ns=(status.st_mtime_ns, status.st_mtime_ns))

@@ -47,9 +47,9 @@ def plan_recreation(
     enough = _drop_superfluous(possible, wanted)
     search = _Search(wanted, _drop_dominated(every), limit)
     for size in range(1, len(enough)):
-        found = search.within(size)
-        if found is not None:
-            return found
+        plan = search.within(size)
+        if plan is not None:
+            return plan
         if search.exhausted:
             break
     return enough
@@ -57,15 +57,15 @@ def plan_recreation(
 
 def _find_candidates(wanted: str, find_producers: FindProducers) -> list[Candidate]:
     """Find every execution that may contribute, in the order they first ran."""
-    found: dict[int, Candidate] = {}
+    candidates: dict[int, Candidate] = {}
     waiting, seen = [wanted], {wanted}
     while waiting:
         for candidate in find_producers(waiting.pop()):
-            found[candidate.number] = candidate
+            candidates[candidate.number] = candidate
             new = candidate.inputs - seen
             seen |= new
             waiting += sorted(new)
-    return [found[number] for number in sorted(found)]
+    return [candidates[number] for number in sorted(candidates)]
 
 
 def _drop_unneeded_outputs(wanted: str, candidates: list[Candidate]) -> list[Candidate]:
@@ -117,8 +117,8 @@ def _drop_dominated(candidates: Sequence[Candidate]) -> list[Candidate]:
     return kept
 
 
-def _dominates(one: Candidate, other: Candidate) -> bool:
-    return one.inputs <= other.inputs and one.outputs >= other.outputs
+def _dominates(a: Candidate, b: Candidate) -> bool:
+    return a.inputs <= b.inputs and a.outputs >= b.outputs
 
 
 class _Search:

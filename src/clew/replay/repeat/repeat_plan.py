@@ -223,15 +223,15 @@ def _find_stdin(record: ExecutionRecord) -> str | None:
 
 
 def _appended_files(record: ExecutionRecord) -> dict[bytes, tuple[str, int]]:
-    found: dict[bytes, tuple[str, int]] = {}
+    inputs: dict[bytes, tuple[str, int]] = {}
     machine = str(record.facets.get("machine", ""))
     for word in record.facets.get("streams", {}).values():
         if word.get("kind") == "file" and word.get("begin"):
             path = os.fsencode(word["path"])
             left = record.left.get(file_locator(machine, path))
             if left is not None and left.digest is not None and left.stored:
-                found[path] = left.digest, word["begin"]
-    return found
+                inputs[path] = left.digest, word["begin"]
+    return inputs
 
 
 def _select_devices(
@@ -243,7 +243,9 @@ def _select_devices(
     for locator in locators:
         path = posixpath.normpath(os.fsdecode(path_of(locator) or b"/"))
         if path.startswith("/sys/"):
-            part = next((one for one in _ALLOWED_SYS if f"{path}/".startswith(f"{one}/")), None)
+            part = next(
+                (prefix for prefix in _ALLOWED_SYS if f"{path}/".startswith(f"{prefix}/")), None
+            )
             (refused if part is None else given).add(part or path)
         elif path.startswith("/dev/") and not f"{path}/".startswith(_STANDARD_DEVICES):
             (given if gpu and _GPU_DEVICE.fullmatch(path) else refused).add(path)

@@ -30,7 +30,7 @@ class RepeatReport:
             "execution": dict(self.execution),
             "of": self.of,
             "verdict": self.comparison.verdict,
-            "differences": [one.as_json() for one in self.comparison.differences],
+            "differences": [difference.as_json() for difference in self.comparison.differences],
             "divergence": self.divergence,
             "ran": list(self.ran),
             "reused": list(self.reused),

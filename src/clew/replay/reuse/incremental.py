@@ -73,14 +73,14 @@ class IncrementalDecider:
         command = list(start.command)
         why = ""
         for execution, process in executions.alike(start):
-            said = self._try(execution, process, start, copies)
-            if said is None:
+            reason = self._try(execution, process, start, copies)
+            if reason is None:
                 number = execution.record.execution.number
                 source = process_id(number, process.number, process.uid)
                 self.reused.append({"command": command, "from": source})
                 token = len(self.reused_subtrees)
                 return execution.subtree(process).status, token
-            why = why or said
+            why = why or reason
         self.ran.append({"command": command, "why": why or executions.nearest(start)})
         return None
 
@@ -148,7 +148,7 @@ class IncrementalDecider:
         )
         if why_not is not None:
             return why_not
-        missing = [one.fd for one in subtree.handed if one.fd not in copies]
+        missing = [file.fd for file in subtree.handed if file.fd not in copies]
         if missing or not can_restore(subtree, self._around.files.path) or not self._whole(subtree):
             return "there is no place for what it left"
         times = renew_times(subtree, check.times) if self.ran else keep_times
@@ -168,7 +168,7 @@ class IncrementalDecider:
     def _whole(self, subtree: Subtree) -> bool:
         """Whether every byte it left can be had."""
         versions = [left.version for left in subtree.outputs.values()]
-        versions += [one.version for one in subtree.handed]
+        versions += [file.version for file in subtree.handed]
         versions += [subtree.stream(name) for name in subtree.printed]
         return all(v is None or self._store.has(v.digest or "") for v in versions)
 
@@ -219,7 +219,7 @@ class IncrementalDecider:
                 )
         appended = {path for path, file_stat in opened.items() if file_stat.size}
         versions = {path: left.version for path, left in subtree.outputs.items()}
-        versions |= {one.path: one.version for one in subtree.handed}
+        versions |= {file.path: file.version for file in subtree.handed}
         for path, version in versions.items():
             if version is not None and version.digest and path in after and path not in appended:
                 stored = Stored(version.digest, version.size or 0)

@@ -94,12 +94,12 @@ class InputCheck:
             now = self._names_now(path, dependency.at)
             return None if now == then else _names_difference(name, then, now)
         try:
-            found = (
+            status = (
                 self.files.lstat(path) if _is_link(dependency) else self.files.stat(dependency.path)
             )
         except OSError as error:
             return _absence_difference(dependency, error, name)
-        return self._there(dependency, path, name, found)
+        return self._there(dependency, path, name, status)
 
     def _name(self, path: bytes) -> str:
         """The path relative to the working directory."""
@@ -112,61 +112,63 @@ class InputCheck:
         version = dependency.version
         assert version is not None
         try:
-            found = self.files.lstat(path)
+            status = self.files.lstat(path)
         except OSError:
             return f"{name} is gone"
-        if stat.S_ISLNK(found.st_mode) and stat.S_ISLNK(version.mode or 0):
+        if stat.S_ISLNK(status.st_mode) and stat.S_ISLNK(version.mode or 0):
             return None  # where it leads is a dependency of its own
-        if (found.st_mode, found.st_size) != (version.mode, version.size):
+        if (status.st_mode, status.st_size) != (version.mode, version.size):
             return f"{name} changed"
-        if version.found and found.st_mtime_ns != version.mtime:
+        if version.found and status.st_mtime_ns != version.mtime:
             return f"{name} changed"
-        return None if self.files.digest(path, found) == version.digest else f"{name} changed"
+        return None if self.files.digest(path, status) == version.digest else f"{name} changed"
 
     # -- looks
 
     def _there(
-        self, dependency: Dependency, path: bytes, name: str, found: os.stat_result
+        self, dependency: Dependency, path: bytes, name: str, status: os.stat_result
     ) -> str | None:
         if dependency.kind == "absent":
             error, _, asked = dependency.answer.partition(" ")
-            denied = error == "EACCES" and asked and not _permits(found, asked)
+            denied = error == "EACCES" and asked and not _permits(status, asked)
             return None if denied else f"{name} is there now"
         if dependency.kind == "present":
-            return self._present(dependency.answer, path, name, found)
+            return self._present(dependency.answer, path, name, status)
         if dependency.kind == "times":
-            return self._times(dependency, path, name, found)
+            return self._times(dependency, path, name, status)
         return f"what it asked about {name} is not known here"
 
-    def _present(self, answer: str, path: bytes, name: str, found: os.stat_result) -> str | None:
+    def _present(self, answer: str, path: bytes, name: str, status: os.stat_result) -> str | None:
         if answer == "plain":
             return None if self.files.link(path) is None else f"{name} is a link now"
-        same = int(answer, 8) == found.st_mode if answer[:1].isdigit() else _permits(found, answer)
+        same = (
+            int(answer, 8) == status.st_mode if answer[:1].isdigit() else _permits(status, answer)
+        )
         return None if same else f"the mode of {name} changed"
 
     def _times(
-        self, dependency: Dependency, path: bytes, name: str, found: os.stat_result
+        self, dependency: Dependency, path: bytes, name: str, status: os.stat_result
     ) -> str | None:
         mode, size, mtime = dependency.answer.split(" ")
-        if int(mode, 8) != found.st_mode:
+        if int(mode, 8) != status.st_mode:
             return f"the mode of {name} changed"
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             if self.files.link(path) is not None and dependency.path not in self._links:
                 return f"{name} is a link now"
-            return self._directory(dependency, path, name, same=found.st_mtime_ns == int(mtime))
-        if stat.S_ISLNK(found.st_mode):  # nobody goes by the time of a link
-            return None if found.st_size == int(size) else f"the link {name} leads elsewhere"
-        same = found.st_mtime_ns == int(mtime) or self._made_again(path, dependency.at, found)
-        if found.st_size != int(size) or not same:
+            return self._directory(dependency, path, name, same=status.st_mtime_ns == int(mtime))
+        if stat.S_ISLNK(status.st_mode):  # nobody goes by the time of a link
+            return None if status.st_size == int(size) else f"the link {name} leads elsewhere"
+        same = status.st_mtime_ns == int(mtime) or self._made_again(path, dependency.at, status)
+        if status.st_size != int(size) or not same:
             return f"{name} changed"
-        return self._timed(int(mtime), found.st_mtime_ns, name)
+        return self._timed(int(mtime), status.st_mtime_ns, name)
 
-    def _made_again(self, path: bytes, at: int, found: os.stat_result) -> bool:
+    def _made_again(self, path: bytes, at: int, status: os.stat_result) -> bool:
         """Whether the execution made this file then, and made the same content now."""
         version = self.subtree.index.version_at(path, at)
-        if version is None or version.digest is None or self.files.found(found):
+        if version is None or version.digest is None or self.files.found(status):
             return False
-        return self.files.digest(path, found) == version.digest
+        return self.files.digest(path, status) == version.digest
 
     def _timed(self, then: int, now: int, name: str) -> str | None:
         known = self.times.setdefault(then, now)
@@ -208,11 +210,11 @@ class InputCheck:
 
 
 def _names_difference(directory: str, then: set[bytes], now: set[bytes] | None) -> str:
-    said = f"the names in {directory} changed"
+    message = f"the names in {directory} changed"
     for names, what in (((now or set()) - then, "is new"), (then - (now or set()), "is gone")):
         if names:
-            return f"{said}: {min(names).decode(errors='replace')} {what}"
-    return said
+            return f"{message}: {min(names).decode(errors='replace')} {what}"
+    return message
 
 
 def _is_link(dependency: Dependency) -> bool:
@@ -233,11 +235,11 @@ def _absence_difference(dependency: Dependency, error: OSError, name: str) -> st
     return None if same else f"{name} cannot be looked at any more"
 
 
-def _permits(found: os.stat_result, asked: str) -> bool:
+def _permits(status: os.stat_result, wanted: str) -> bool:
     """Whether the owner has the permissions; root may always read and write."""
-    mode = found.st_mode
-    if "x" in asked and not mode & 0o111:
+    mode = status.st_mode
+    if "x" in wanted and not mode & 0o111:
         return False
     if os.geteuid() == 0:
         return True
-    return not ("r" in asked and not mode & 0o400) and not ("w" in asked and not mode & 0o200)
+    return not ("r" in wanted and not mode & 0o400) and not ("w" in wanted and not mode & 0o200)

@@ -42,7 +42,7 @@ def renew_times(subtree: Subtree, known: Mapping[int, int]) -> MapTime:
     """Give files that the subtree wrote the current time, in their recorded order, because other
     processes have run before. `known`: recorded times of its dependencies and what they are now."""
     versions = [left.version for left in subtree.outputs.values()]
-    versions += [one.version for one in subtree.handed]
+    versions += [file.version for file in subtree.handed]
     since, until = subtree.started - _TICK_NS, subtree.ended + _TICK_NS
     written = {v.mtime for v in versions if v is not None and v.mtime is not None}
     fresh = sorted(m for m in written if m not in known and since <= m <= until)
@@ -81,17 +81,19 @@ def restore_outputs(
 ) -> tuple[dict[bytes, FileStat], dict[bytes, FileStat]]:
     """Restore the outputs. Returns the state of inherited files before, and of all outputs
     afterwards."""
-    opened = {one.path: file_stat_of(os.fstat(copies[one.fd])) for one in subtree.handed}
+    opened = {
+        inherited.path: file_stat_of(os.fstat(copies[inherited.fd])) for inherited in subtree.handed
+    }
     _restore_paths(subtree, root, read, times)
-    for one in subtree.handed:
-        _write_inherited(copies[one.fd], one, read, times)
+    for inherited in subtree.handed:
+        _write_inherited(copies[inherited.fd], inherited, read, times)
     for name in subtree.printed:
         _print(subtree, name, read, copies)
     for fd, place in subtree.offsets.items():
         if fd in copies:
             os.lseek(copies[fd], place, os.SEEK_SET)
     left_there = [path for path, left in subtree.outputs.items() if left.kind in ("file", "link")]
-    left_there += [one.path for one in subtree.handed]
+    left_there += [inherited.path for inherited in subtree.handed]
     return opened, {path: _file_stat(root, path) for path in left_there}
 
 
@@ -106,12 +108,12 @@ def _restore_paths(subtree: Subtree, root: bytes, read: ReadContent, times: MapT
     by_depth = sorted(subtree.outputs.items(), key=lambda item: item[0].count(b"/"))
     for path, left in reversed(by_depth):
         if left.kind == "gone":
-            with suppress(FileNotFoundError), open_parent(root, path[1:]) as place:
-                _remove(*place)
+            with suppress(FileNotFoundError), open_parent(root, path[1:]) as parent:
+                _remove(*parent)
     for path, left in by_depth:
         if left.kind != "gone":
-            with open_parent(root, path[1:]) as place:
-                _make(*place, left, read, times)
+            with open_parent(root, path[1:]) as parent:
+                _make(*parent, left, read, times)
     for path, left in reversed(by_depth):
         if left.kind == "directory":
             with open_directory(root, path[1:]) as directory:
@@ -177,19 +179,23 @@ def _write_file(
         os.close(file)
 
 
-def _write_inherited(copy: int, one: InheritedFile, read: ReadContent, times: MapTime) -> None:
+def _write_inherited(
+    copy: int, inherited: InheritedFile, read: ReadContent, times: MapTime
+) -> None:
     """Write through the inherited descriptor: other processes continue at its offset."""
-    skip = one.since
-    for data in read(one.version.digest or ""):
+    skip = inherited.since
+    for data in read(inherited.version.digest or ""):
         _write_all(copy, data[skip:])
         skip = max(0, skip - len(data))
-    mtime = times(one.version.mtime or 0)
+    mtime = times(inherited.version.mtime or 0)
     os.utime(copy, ns=(mtime, mtime))
 
 
 def _print(subtree: Subtree, name: str, read: ReadContent, copies: Mapping[int, int]) -> None:
     since, until = subtree.printed[name]
-    to = copies[next(fd for fd, way, told, *_ in subtree.held if fd and told == name and way & 2)]
+    to = copies[
+        next(fd for fd, way, stream, *_ in subtree.held if fd and stream == name and way & 2)
+    ]
     whole = subtree.stream(name)
     assert whole is not None and whole.digest is not None
     printed = _slice(read(whole.digest), since, until)

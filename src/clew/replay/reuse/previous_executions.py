@@ -29,16 +29,16 @@ class PreviousExecution:
 
     def subtree(self, process: Activity) -> Subtree:
         """The subtree of a process; NotAlone where it does not stand for itself."""
-        found = self._units.get(process.key)
-        if found is None:
+        subtree = self._units.get(process.key)
+        if subtree is None:
             try:
-                found = analyze_subtree(self.index, process)
+                subtree = analyze_subtree(self.index, process)
             except NotReusable as why:
-                found = why
-            self._units[process.key] = found
-        if isinstance(found, NotReusable):
-            raise found
-        return found
+                subtree = why
+            self._units[process.key] = subtree
+        if isinstance(subtree, NotReusable):
+            raise subtree
+        return subtree
 
     def names_at(self, directory: bytes, at: int) -> set[bytes]:
         """The names that the execution knew in a directory at a time."""
@@ -74,13 +74,13 @@ class PreviousExecutions:
 
     def alike(self, start: ProgramStart) -> list[tuple[PreviousExecution, Activity]]:
         """Processes that were started with the same command; those of the reference first."""
-        mine = self.reference.record.execution.uid
-        found = find_same_command(
-            self._graph, start.program, start.command, start.cwd, believed=mine
+        reference = self.reference.record.execution.uid
+        candidates = find_same_command(
+            self._graph, start.program, start.command, start.cwd, believed=reference
         )
-        found.sort(key=lambda one: one[0] != mine)
+        candidates.sort(key=lambda candidate: candidate[0] != reference)
         alike = []
-        for uid, key in found:
+        for uid, key in candidates:
             execution = self._past(uid)
             if execution is not None and key in execution.record.activities:
                 alike.append((execution, execution.record.activities[key]))

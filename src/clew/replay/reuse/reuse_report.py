@@ -51,8 +51,8 @@ class _ReuseDescription:
         self._subtree, self._start, self._machine = subtree, start, machine
         self._before, self._opened, self._after = before, opened, after
         self._index, self._record = subtree.index, subtree.record
-        self._handed = {one.version.key for one in subtree.handed}
-        self._appended = {one.version.key for one in subtree.handed if opened[one.path].size}
+        self._handed = {file.version.key for file in subtree.handed}
+        self._appended = {file.version.key for file in subtree.handed if opened[file.path].size}
         """What these hold depends on what was there before."""
         self._versions: dict[int, ReusedVersion] = {}
 
@@ -173,13 +173,13 @@ class _ReuseDescription:
         )
 
     def _makers(self, key: int) -> dict[str, str]:
-        found = {}
+        makers = {}
         for by, edge in self._index.makers.get(key, {}).items():
             process = self._record.activities[by]
             mine = by in self._subtree.members
             if mine and (self._counts(process, edge.at) or key in self._handed):
-                found[process.uid] = edge.how
-        return found
+                makers[process.uid] = edge.how
+        return makers
 
     def _set_bases(self, members: list[Activity]) -> None:
         """Find the earlier version whose bytes a version keeps: both were met at the same time."""

@@ -66,8 +66,8 @@ def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
 
 def recorded_variables(record: ExecutionRecord, process: Activity) -> dict[str, str]:
     """All recorded variables of a process."""
-    whole = {**record.itself.environment, **process.environment}
-    return {name: value for name, value in whole.items() if value is not None}
+    variables = {**record.itself.environment, **process.environment}
+    return {name: value for name, value in variables.items() if value is not None}
 
 
 def variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) -> str | None:
@@ -94,14 +94,14 @@ def _secret_difference(start: ProgramStart, then: Mapping[str, str]) -> str | No
 def _comparable_descriptors(record: ExecutionRecord, held: list[list[Any]]) -> list[list[Any]]:
     """The descriptors without what does not matter: an empty input equals no input, and the size of
     a file does not matter to a process that only appends to it."""
-    told = []
+    names = []
     for fd, way, name, *place in held:
         if fd == 0 and (name == "/dev/null" or _is_empty_input(record, name)):
-            told.append([0, 1, "/dev/null"])
+            names.append([0, 1, "/dev/null"])
         else:
             appends = len(place) > 1 and place[1] & 1
-            told.append([fd, way, name, *(place[:2] if way == 1 or appends else place)])
-    return told
+            names.append([fd, way, name, *(place[:2] if way == 1 or appends else place)])
+    return names
 
 
 def _is_empty_input(record: ExecutionRecord, name: str) -> bool:

@@ -149,7 +149,7 @@ class ReuseChecker:
         for path, left in subtree.outputs.items():
             name = path.decode(errors="replace")
             try:
-                found = self._files.lstat(path)
+                status = self._files.lstat(path)
             except OSError:
                 if left.kind != "gone":
                     return f"{name}, which it made, is gone"
@@ -157,8 +157,8 @@ class ReuseChecker:
             if left.kind == "gone":
                 return f"{name}, which it removed, is there again"
             if left.kind == "file" and left.version is not None:
-                same = found.st_size == left.version.size
-                if not same or self._files.digest(path, found) != left.version.digest:
+                same = status.st_size == left.version.size
+                if not same or self._files.digest(path, status) != left.version.digest:
                     return f"{name}, which it made, changed"
         return None
 

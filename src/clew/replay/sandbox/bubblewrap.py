@@ -224,11 +224,11 @@ class Sandbox:
     def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
         """Wait until the overlay is mounted, open its root, and let the command start."""
         try:
-            with open(self._status_fd, "rb", closefd=False) as said:
-                self._init_pid = int(said.readline())
+            with open(self._status_fd, "rb", closefd=False) as status_file:
+                self._init_pid = int(status_file.readline())
             self._init_pidfd = os.pidfd_open(self._init_pid)
-            place = f"/proc/{self._pid}/root{self.scratch / 'root'}"
-            self._root_fd = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            root = f"/proc/{self._pid}/root{self.scratch / 'root'}"
+            self._root_fd = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             os.write(self._go_fd, b"x")
         except (OSError, ValueError) as error:  # it failed, or was killed
             with contextlib.suppress(ProcessLookupError):
@@ -241,8 +241,8 @@ class Sandbox:
     def refusal(self) -> RecordingFailed:
         """Why the sandbox could not be made, as the failed program reported it."""
         kept = self._streams.kept.get("stderr")
-        said = kept.path.read_text(errors="replace").strip() if kept else ""
-        why = f": {said.splitlines()[-1]}" if said else ""
+        message = kept.path.read_text(errors="replace").strip() if kept else ""
+        why = f": {message.splitlines()[-1]}" if message else ""
         return RecordingFailed(
             f"the sandbox could not be made{why}",
             hint="are user name spaces and overlays allowed here? see docs/reference/isolation.md",
@@ -258,8 +258,8 @@ class Sandbox:
         return {p: self.config.packages[p] for p in paths if p in self.config.packages}
 
     def packages(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.config.facets.get("packages", {})
-        return found
+        packages: dict[str, Any] = self.config.facets.get("packages", {})
+        return packages
 
     def close(self) -> None:
         """End all processes of the sandbox, so that removing its files frees their space."""
@@ -287,14 +287,14 @@ def require_sandbox() -> None:
 
 
 def _find_program(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         package = {"bwrap": "bubblewrap", "unshare": "util-linux"}[name]
         raise ClewError(
             f"{name} is missing: repeating needs it",
             hint=f"install it (Debian: apt-get install {package})",
         )
-    return found
+    return path
 
 
 def _disables_user_namespaces(program: str) -> bool:

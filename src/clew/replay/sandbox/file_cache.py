@@ -83,24 +83,24 @@ class FileCache:
 
     def root(self, initial_files: InitialFiles) -> Root:
         """Return the root that has these files; build it unless it exists unchanged."""
-        place = self._roots / initial_files.digest
-        states = self._states(initial_files, place)
+        root = self._roots / initial_files.digest
+        states = self._states(initial_files, root)
         if states is None:  # not there, or somebody was at it
-            remove_tree(place)
-            self._build(initial_files, place)
-            states = self._states(initial_files, place)
+            remove_tree(root)
+            self._build(initial_files, root)
+            states = self._states(initial_files, root)
         if states is None:
             raise ClewError(
-                f"{place} does not stay as it is made", hint="is somebody else changing it?"
+                f"{root} does not stay as it is made", hint="is somebody else changing it?"
             )
-        return Root(place, states)
+        return Root(root, states)
 
-    def _states(self, initial_files: InitialFiles, place: Path) -> dict[State, str] | None:
+    def _states(self, initial_files: InitialFiles, root: Path) -> dict[State, str] | None:
         """The digest of every file by its state; None if a file is not as it was made."""
         states: dict[State, str] = {}
         for path, entry in initial_files.entries.items():
             if entry.kind == "file":
-                state = _state(place, path)
+                state = _state(root, path)
                 if state is None or state[1:3] != (entry.size, entry.mtime):
                     return None
                 states[state] = entry.digest
@@ -115,15 +115,15 @@ class FileCache:
         directory = self._files / name[:2]
         path = directory / f"{name}-{entry.mode:o}-{entry.mtime}"
         with contextlib.suppress(OSError):
-            found = path.stat()
-            if (found.st_size, found.st_mtime_ns) == (entry.size, entry.mtime):
+            status = path.stat()
+            if (status.st_size, status.st_mtime_ns) == (entry.size, entry.mtime):
                 return path
         self._files.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may hold set-uid programs
         directory.mkdir(exist_ok=True)
         self._store.restore(entry.digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
         return path
 
-    def _build(self, initial_files: InitialFiles, place: Path) -> None:
+    def _build(self, initial_files: InitialFiles, root: Path) -> None:
         draft = self._roots / f".{secrets.token_hex(8)}"
         try:
             self._roots.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ class FileCache:
             ):  # last, from the innermost: filling changes it
                 os.utime(directory, ns=(entry.mtime, entry.mtime))
                 os.chmod(directory, entry.mode | 0o700)
-            _publish(draft, place)
+            _publish(draft, root)
         except OSError as error:
             raise from_os(error, doing=f"lay out the files in {self._roots}") from error
         finally:
@@ -172,17 +172,17 @@ class FileCache:
         return True
 
 
-def _publish(draft: Path, place: Path) -> None:
+def _publish(draft: Path, root: Path) -> None:
     try:
-        draft.rename(place)
+        draft.rename(root)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # somebody else was faster
             raise
 
 
-def _state(place: Path, path: bytes) -> State | None:
+def _state(root: Path, path: bytes) -> State | None:
     try:
-        found = os.lstat(os.fsencode(place) + path)
+        status = os.lstat(os.fsencode(root) + path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -100,13 +100,13 @@ class _InitialFilesBuilder:
         self._looks: dict[bytes, list[Look]] = {}
         settled: dict[str, bytes] = {}  # many processes look at the same
         for look in record.looked:
-            place = settled.get(look.locator)
-            if place is None:
+            resolved = settled.get(look.locator)
+            if resolved is None:
                 path = path_of(look.locator)
                 if path is None or path.startswith(KERNEL_DIRECTORIES):
                     continue
-                place = settled[look.locator] = self._settled(path)
-            self._looks.setdefault(place, []).append(look)
+                resolved = settled[look.locator] = self._settled(path)
+            self._looks.setdefault(resolved, []).append(look)
 
         self._searched = {
             os.path.dirname(path)
@@ -118,8 +118,8 @@ class _InitialFilesBuilder:
 
     def settle(self) -> InitialFiles:
         for link, target in self._links.items():
-            told = (_parse_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
-            mtime = next((mtime for mode, _, mtime in told if stat.S_ISLNK(mode)), 0)
+            times = (_parse_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
+            mtime = next((mtime for mode, _, mtime in times if stat.S_ISLNK(mode)), 0)
             self._entries[link] = Entry("link", mode=0o777, mtime=mtime, target=target)
         for path, line in self._lines:
             self._found(path, line[0])
@@ -155,8 +155,8 @@ class _InitialFilesBuilder:
             self._missing.append(path)
         else:
             looks = (look for look in self._looks.get(path, ()) if look.kind == "times")
-            told = next((_parse_times(look.answer) for look in looks), (mode, 0, first.mtime or 0))
-            self._entries[path] = Entry("stub", stat.S_IMODE(told[0]), told[2], told[1])
+            times = next((_parse_times(look.answer) for look in looks), (mode, 0, first.mtime or 0))
+            self._entries[path] = Entry("stub", stat.S_IMODE(times[0]), times[2], times[1])
 
     def _read(self, version: Version) -> bool:
         edges = (edge for edge in self._record.used if edge.version == version.key)
@@ -167,13 +167,13 @@ class _InitialFilesBuilder:
         first, until = looks[0], self._mutated.get(path, looks[-1].at)
         if first.kind == "absent" or first.at > until:
             return
-        told = (
+        times = (
             _parse_times(look.answer) for look in looks if look.kind == "times" and look.at <= until
         )
         overwritten = (
             int(first.answer, 8) if first.kind == "present" and first.answer[:1].isdigit() else 0
         )
-        mode, size, mtime = next(told, (overwritten, 0, 0))
+        mode, size, mtime = next(times, (overwritten, 0, 0))
         listed = any(look.kind == "listing" for look in looks)
         mounted = path + b"/" in KERNEL_DIRECTORIES  # bubblewrap needs a directory there
         if listed or mounted or stat.S_ISDIR(mode) or (not mode and path in self._searched):

@@ -76,14 +76,14 @@ class SandboxFiles:
 
     def stat(self, path: bytes) -> os.stat_result:
         settled = self.settle(path)
-        found = self._files.lstat(settled)
-        if stat.S_ISLNK(found.st_mode):
-            found = self._files.lstat(self._follow(settled))
-            if stat.S_ISLNK(found.st_mode):
+        status = self._files.lstat(settled)
+        if stat.S_ISLNK(status.st_mode):
+            status = self._files.lstat(self._follow(settled))
+            if stat.S_ISLNK(status.st_mode):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        elif path.endswith(b"/") and not stat.S_ISDIR(found.st_mode):
+        elif path.endswith(b"/") and not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        return found
+        return status
 
     def link(self, path: bytes) -> bytes | None:
         try:

@@ -214,8 +214,8 @@ class Interpreter:
             self._write_file(record, path)
         elif not _OWN_STATE.match(path):
             # A device, or a setting of the kernel: it is used, but never an output.
-            found = self._versions.read(path, record.file_stat, at=record.at)
-            self._record_use(record.image, found, "open", record.at)
+            version = self._versions.read(path, record.file_stat, at=record.at)
+            self._record_use(record.image, version, "open", record.at)
 
     def _write_file(self, record: trace_format.Open, path: bytes) -> None:
         image, at, before = record.image, record.at, record.before
