@@ -128,7 +128,7 @@ def push(
         if ids is None:
             offers, _ = read_documents(remote, {execution.uid for execution in executions})
             executions = [e for e in executions if not _is_up_to_date(end, e, offers, sign=sign)]
-        sent = _send(end, store, remote, executions, progress or _ignore_progress, sign=sign)
+        sent = _send(end, store, remote, executions, progress or (lambda *_: None), sign=sign)
     return Transfer(url=url, executions=tuple(executions), bytes=sent, remarks=tuple(remarks))
 
 
@@ -225,7 +225,7 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
             lost = []
             sources = {document.inherits for uid in wanted for document in offers[uid]}
             wanted |= {uid for uid in sources if uid in offers} - here
-        receiving = store.start_download(remote, progress or _ignore_progress)
+        receiving = store.start_download(remote, progress or (lambda *_: None))
         pulled = [uid for uid in oldest_first(offers) if uid in wanted]
         failures: list[ClewError] = [damaged_error(url, lost)] if lost else []
         for uid in pulled:
@@ -394,7 +394,3 @@ class LocalEndpoint:
 
     def _find(self, uid: str) -> ExecutionRef:
         return find(self._project.graph, uid)
-
-
-def _ignore_progress(done: int, total: int) -> None:
-    pass
