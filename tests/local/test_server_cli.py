@@ -247,7 +247,7 @@ def test_the_address_may_be_the_one_that_was_printed(both: Both) -> None:
 
 
 def test_python_asks_there_too(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    with clew.open(both.project.folder) as own:
+    with both.project.opened() as own:
         documents = [execution.as_json() for execution in own.executions()]
         text = own.read("e1:clean.csv")
     monkeypatch.chdir(both.project.folder)
