@@ -67,7 +67,11 @@ def set_parameter(command: Sequence[str], name: str, value: str) -> tuple[int, s
 
 def possible_files(words: Iterable[str]) -> list[str]:
     """The words and values that may name a file: of `--data=FILE`, both the word and FILE."""
-    return [text for word in words for text in (word, word.partition("=")[2]) if text]
+    found = []
+    for word in words:
+        name, _, value = word.partition("=")
+        found += [text for text in (word, value if name else "") if text]
+    return found
 
 
 def _matches(parameter: Parameter, name: str) -> bool:
