@@ -83,7 +83,7 @@ pictures: native
 dist: $(READY) packages-cluster
 	rm -rf dist
 	$(BIN)/python -m build -q --no-isolation --outdir dist .
-	$(PYTHON) -m tools.dist dist
+	$(PYTHON) -m tools.wheel_check dist
 
 cluster: packages-cluster
 	@$(PYTHON) -m tools.cluster up

@@ -1,0 +1,1 @@
+"""Checks of the packages that `make dist` builds."""
