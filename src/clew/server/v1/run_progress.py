@@ -73,11 +73,12 @@ class RunFeed(Feed):
 
 
 def database_version(service: Service) -> object:
-    """A value that differs after every write to the graph. For SQLite it comes from the state of
-    its files; for PostgreSQL, where that is unknown, it changes twice a second."""
+    """A value that differs after every write to the graph. For PostgreSQL, where writes are not
+    seen, it changes twice a second. For SQLite it comes from the state of its files, and changes
+    every second as well: two writes within one tick of the file system's clock look alike."""
     if service.settings.graph:
         return int(time.monotonic() * 2)
-    version = []
+    version: list[object] = [int(time.monotonic())]
     for name in (service.directory.graph, f"{service.directory.graph}-wal"):
         try:
             state = os.stat(name)
