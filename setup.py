@@ -23,7 +23,7 @@ import build as native  # noqa: E402  (the path comes first)
 
 
 class BuildWithWitness(build_py):
-    """Python files as ever, then the witness beside them."""
+    """Build the Python files as usual, then the witness beside them."""
 
     def run(self) -> None:
         super().run()

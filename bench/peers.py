@@ -103,7 +103,7 @@ def _starts(program: Path) -> bool:
 
 
 def _newer_libraries() -> Path:
-    """The C library of a later Debian, unpacked in the cache and checked by apt as ever."""
+    """The C library of a later Debian, unpacked in the cache and checked by apt as usual."""
     folder = CACHE / "newer"
     libraries = folder / "root" / "usr" / "lib" / "x86_64-linux-gnu"
     if (libraries / "ld-linux-x86-64.so.2").exists():

@@ -149,7 +149,7 @@ def run(command: list[str], cwd: Path) -> tuple[float, str]:
 
 
 class Ran:
-    """One run, by its record and by the clock of whoever called the command."""
+    """One run, by its record and by the clock of the caller of the command."""
 
     def __init__(self, called: float, ended: float, memory: int, document: dict[str, Any]) -> None:
         tasks = document["tasks"]

@@ -15,7 +15,7 @@ say "1. A directory with raw data and four steps that turn it into a model. Make
 run ls
 run clew init
 
-say "2. Run the workflow as ever, with 'clew exec --' before it."
+say "2. Run the workflow as usual, with 'clew exec --' before it."
 run clew exec --name first -- ./run.sh
 
 say "3. What ran? Nobody told Clew about the steps: it saw them."

@@ -1,4 +1,4 @@
-"""What is built once is whole or not there, whoever builds at the same time or is killed."""
+"""A cached build is complete or absent, also with several builders or a killed one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Viewers on a real cluster: ready by their claim alone, and beside whoever has the volume."""
+"""Viewers on a real cluster: ready by their claim alone, and on the node that has the volume."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _PIECE = 1 << 20
 
 
 class ClientPaths(msgspec.Struct):
-    """Where whoever asks is. Paths are texts, as Python has them where they are no UTF-8."""
+    """The location of the caller. A path that is not UTF-8 is text with surrogate escapes."""
 
     machine: str
     cwd: str
