@@ -1,4 +1,4 @@
-"""`clew bundle`: one file with an execution and everything that it needs."""
+"""`clew bundle create`: one file with an execution and everything that it needs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def other_project(tmp_path: Path) -> Project:
 
 def test_a_bundle_is_pulled_and_repeated(project: Project, tmp_path: Path) -> None:
     file = tmp_path / "paper.clew.zip"
-    project("bundle", "e1", "-o", str(file))
-    assert project.error("bundle", "e1", "-o", str(file), status=1)[0] == "exists"
+    project("bundle", "create", "e1", "-o", str(file))
+    assert project.error("bundle", "create", "e1", "-o", str(file), status=1)[0] == "exists"
     there = other_project(tmp_path)
     there("pull", str(file))
     assert there.json("list")[0]["made_elsewhere"]
@@ -38,19 +38,19 @@ def test_a_bundle_is_pulled_and_repeated(project: Project, tmp_path: Path) -> No
 
 
 def test_what_it_has_can_be_reviewed(project: Project) -> None:
-    files = project.json("bundle", "e1", "--list", "--exclude", "*/private.csv")
+    files = project.json("bundle", "create", "e1", "--list", "--exclude", "*/private.csv")
     own = {Path(f["path"]).name: f["secret"] for f in files if f["class"] != "system"}
     assert own["settings.txt"] == "token"
     assert own["data.csv"] is None
     assert "private.csv" not in own
-    shown = project("bundle", "e1", "--list")
+    shown = project("bundle", "create", "e1", "--list")
     assert shown.stdout.splitlines()[1].endswith("settings.txt")
     assert "2 files may hold a secret" in shown.stderr
 
 
 def test_excluded_files_are_not_in_it(project: Project, tmp_path: Path) -> None:
     file = tmp_path / "paper.clew.zip"
-    project("bundle", "e1", "-o", str(file), "--exclude", "*/private.csv")
+    project("bundle", "create", "e1", "-o", str(file), "--exclude", "*/private.csv")
     there = other_project(tmp_path)
     there("pull", str(file))
     assert there.error("cat", f"e1:{project / 'private.csv'}", status=5)[0] == "no-content"
@@ -61,7 +61,7 @@ def test_excluded_files_are_not_in_it(project: Project, tmp_path: Path) -> None:
 def test_bad_bundles(project: Project, tmp_path: Path) -> None:
     there = other_project(tmp_path)
     file = tmp_path / "paper.clew.zip"
-    project("bundle", "e1", "-o", str(file))
+    project("bundle", "create", "e1", "-o", str(file))
     with zipfile.ZipFile(file) as whole, zipfile.ZipFile(tmp_path / "b.zip", "w") as packed:
         for name in whole.namelist():
             packed.writestr(name, whole.read(name), zipfile.ZIP_DEFLATED)
@@ -74,4 +74,5 @@ def test_bad_bundles(project: Project, tmp_path: Path) -> None:
         ran = there.command("pull", str(tmp_path / name))
         assert ran.returncode in (3, 5), name
         assert b"Traceback" not in ran.stderr
+        assert b"created" not in ran.stderr
         assert not (there / ".clew").exists()

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from clew.api import Project
 
 
-def open_or_create_project(*, here: bool = False) -> Project:
-    """`here`: on this machine, even if CLEW_SERVER is set.
+def open_or_create_project(*, here: bool = False, quiet: bool = False) -> Project:
+    """`here`: on this machine, even if CLEW_SERVER is set. `quiet`: without a message.
 
     In `/` and in the home directory a project is only used if the user created it: every directory
     below it would belong to it.
@@ -30,5 +30,10 @@ def open_or_create_project(*, here: bool = False) -> Project:
                 hint=f"change to the directory of your work, or run clew init {directory}",
             ) from None
         project = clew.init(".")
-        print_message(f"clew: created a project in {project.root}")
+        if not quiet:
+            print_created(project)
         return project
+
+
+def print_created(project: Project) -> None:
+    print_message(f"clew: created a project in {project.root}")

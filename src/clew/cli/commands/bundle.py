@@ -19,17 +19,25 @@ from clew.cli.output import (
 from clew.errors import UsageError
 
 
-@click.command(
+@click.group(
     "bundle",
     short_help=COMMANDS["bundle"],
-    epilog="Example: clew bundle e1 --list | clew bundle e1 -o paper.clew.zip",
+    epilog="Example: clew bundle create e1 -o paper.clew.zip",
+)
+def command() -> None:
+    """Hand on executions as one file, which clew pull FILE opens."""
+
+
+@command.command(
+    "create",
+    epilog="Examples: clew bundle create e1 --list | clew bundle create e1 -o paper.clew.zip",
 )
 @click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_executions)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The new file.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out these files.")
 @click.option("--list", "list_them", is_flag=True, help="List what it would have; write nothing.")
 @json_option
-def command(
+def create(
     ids: tuple[str, ...],
     output: Path | None,
     exclude: tuple[str, ...],
@@ -43,7 +51,9 @@ def command(
     matched against the whole path; of excluded files only the digests are written.
     """
     if not list_them and (output is None or output.suffix != ".zip"):
-        raise UsageError("name the file: -o NAME.clew.zip", hint="clew bundle ID -o NAME.clew.zip")
+        raise UsageError(
+            "name the file: -o NAME.clew.zip", hint="clew bundle create ID -o NAME.clew.zip"
+        )
     import clew
 
     with clew.open() as project:

@@ -20,7 +20,7 @@ from clew.cli.output import (
     print_table,
 )
 from clew.cli.progress import progress
-from clew.cli.project_creation import open_or_create_project
+from clew.cli.project_creation import open_or_create_project, print_created
 from clew.cli.remote_address import complete_remotes, resolve_remote
 from clew.errors import UsageError
 from clew.remotes import FIRST, load
@@ -74,7 +74,7 @@ def _pull(url: str, ids: tuple[str, ...]) -> Transfer:
 
     chosen = settings.load()
     is_new = chosen.server is None and project_directory.here(chosen) is None
-    with open_or_create_project() as project:
+    with open_or_create_project(quiet=True) as project:
         try:
             with progress("fetching") as draw:
                 transfer = project.pull(url, ids or None, progress=draw)
@@ -84,6 +84,7 @@ def _pull(url: str, ids: tuple[str, ...]) -> Transfer:
                 shutil.rmtree(project.root / project_directory.NAME)
             raise
         if is_new:
+            print_created(project)
             remotes = load(project.root / project_directory.NAME)
             remotes.add(FIRST, url)
             remotes.save()

@@ -35,7 +35,9 @@ class ZipStorage:
         self._objects = {info.filename: info for info in self._file.infolist()}
 
     def make(self) -> None:
-        raise NotAllowed(f"{self.url} is a bundle", hint="clew bundle ID -o FILE writes another")
+        raise NotAllowed(
+            f"{self.url} is a bundle", hint="clew bundle create ID -o FILE writes another"
+        )
 
     def top_level_names(self) -> set[str]:
         return {name.partition("/")[0] for name in self._objects}
