@@ -26,6 +26,9 @@ class Settings:
     """CLEW_REDACT: more names (globs, comma-separated) of variables whose values are secret."""
     colour: bool
     """False when NO_COLOR is set to anything."""
+    pager: str
+    """CLEW_PAGER or PAGER: the command that shows long output on a terminal; empty if the terminal
+    can only print (TERM=dumb)."""
     state: Path
     """XDG_STATE_HOME/clew: what belongs to this user on this machine."""
     cache: Path
@@ -70,6 +73,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         return named if named.is_absolute() else Path.home() / usual
 
     project = value("CLEW_PROJECT")
+    dumb = value("TERM") == "dumb"
     return Settings(
         project=Path(project) if project else None,
         graph=value("CLEW_GRAPH"),
@@ -77,6 +81,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         token=value("CLEW_TOKEN"),
         redact=tuple(p for p in environ.get("CLEW_REDACT", "").split(",") if p),
         colour=not value("NO_COLOR"),
+        pager="" if dumb else value("CLEW_PAGER") or value("PAGER") or "less",
         state=base("XDG_STATE_HOME", ".local/state") / "clew",
         cache=base("XDG_CACHE_HOME", ".cache") / "clew",
         config=base("XDG_CONFIG_HOME", ".config") / "clew",

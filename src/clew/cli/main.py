@@ -10,6 +10,7 @@ import gc
 import importlib
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,8 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 
+_FIELD_LIST = re.compile("[a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)+")
+
 _RECORDING_COMMANDS = ("exec", "repeat", "given", "commit")
 
 CLOSED_PIPE = 128 + signal.SIGPIPE
@@ -82,7 +85,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, rest if name == "exec" else _join_json_fields(rest)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -103,6 +107,21 @@ class Group(click.Group):
 @click.version_option(__version__, message="clew %(version)s")
 def clew() -> None:
     """Run commands and record where every file comes from."""
+
+
+def _join_json_fields(words: list[str]) -> list[str]:
+    """Give `--json` a value, so that click does not take the next argument for one.
+
+    A next word that is a list, such as `id,state`, is the value; else the value is empty.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    joined: list[str] = []
+    for word in words[:end]:
+        if joined and joined[-1] == "--json=" and _FIELD_LIST.fullmatch(word):
+            joined[-1] += word
+        else:
+            joined.append("--json=" if word == "--json" else word)
+    return joined + words[end:]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -177,7 +196,8 @@ def _report(words: list[str], error: ClewError) -> int:
     For `exec` the document goes to stderr too: stdout belongs to the recorded command.
     """
     is_exec = _command_name(words) == "exec"
-    if "--json" in words[: words.index("--") if "--" in words else None]:
+    own_words = words[: words.index("--") if "--" in words else None]
+    if any(word == "--json" or word.startswith("--json=") for word in own_words):
         import json
 
         document = json.dumps(error.as_json(), ensure_ascii=False)

@@ -19,6 +19,9 @@ import click
 
 from clew import settings
 
+FIELDS = "clew.fields"
+"""Where a click context keeps the fields of `--json=FIELDS`."""
+
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\x1b": "\\e"}
 
 _CONTROLS = re.compile(
@@ -40,9 +43,26 @@ def _escape_char(char: str) -> str:
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document on stdout."""
-    text = json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
+    """Print one JSON document on stdout, or the fields of it that `--json=FIELDS` names."""
+    indent = 2 if sys.stdout.isatty() else None
+    text = json.dumps(select_fields(document), ensure_ascii=False, indent=indent)
     print_bytes(text.encode("utf-8", "replace") + b"\n")
+
+
+def select_fields(document: Any) -> Any:
+    """The fields of the document, or of each of its elements, that `--json=FIELDS` names."""
+    context = click.get_current_context(silent=True)
+    fields: tuple[str, ...] = context.meta.get(FIELDS, ()) if context else ()
+    if not fields or not document:
+        return document
+    elements = document if isinstance(document, list) else [document]
+    known = {name: None for element in elements for name in element}
+    if unknown := [field for field in fields if field not in known]:
+        from clew.errors import UsageError
+
+        raise UsageError(f"no field {', '.join(unknown)}", hint=f"fields: {', '.join(known)}")
+    selected = [{field: element.get(field) for field in fields} for element in elements]
+    return selected if isinstance(document, list) else selected[0]
 
 
 def print_bytes(content: bytes) -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from tests.driver import Project
 
 from clew.cli import main as cli
+from clew.cli.output import FIELDS, select_fields
 from clew.errors import ClewError
 
 
@@ -87,6 +88,42 @@ def test_exec_leaves_stdout_alone_even_when_it_is_called_wrongly(
 def test_json_of_the_recorded_command_is_not_ours(clew: Project) -> None:
     ran = clew("exec", "--nome", "x", "--", "tool", "--json", status=2)
     assert ran.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        (["--json", "bash"], ["shell", "script"]),
+        (["bash", "--json"], ["shell", "script"]),
+        (["--json=shell", "bash"], ["shell"]),
+        (["bash", "--json", "script,shell"], ["script", "shell"]),
+    ],
+)
+def test_json_prints_the_whole_document_or_some_fields(
+    words: list[str], fields: list[str], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert cli.main(["completion", *words]) == 0
+    assert list(json.loads(capsysbinary.readouterr().out)) == fields
+
+
+def test_an_unknown_field_of_json_is_refused_with_the_known_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["completion", "bash", "--json=shel"]) == 2
+    assert json.loads(capsys.readouterr().out) == {
+        "error": {"code": "usage", "message": "no field shel", "hint": "fields: shell, script"}
+    }
+
+
+def test_fields_are_those_of_each_element_of_a_list() -> None:
+    context = click.Context(cli.clew)
+    context.meta[FIELDS] = ("id", "why")
+    with context:
+        assert select_fields([]) == []
+        assert select_fields([{"id": 1, "name": "a"}, {"id": 2, "why": "b"}]) == [
+            {"id": 1, "why": None},
+            {"id": 2, "why": "b"},
+        ]
 
 
 def test_a_closed_pipe_is_quiet(clew: Project) -> None:

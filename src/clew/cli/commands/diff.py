@@ -12,7 +12,7 @@ from clew.api import pipeline_artifacts as artifacts
 from clew.api.pipeline_artifacts import is_run
 from clew.cli.completion.candidates import complete_executions
 from clew.cli.main import COMMANDS
-from clew.cli.options import json_option
+from clew.cli.options import json_option, pager_option
 from clew.cli.output import bold, escape, format_command, print_json, print_line, print_table
 
 DIFFERENT = 3
@@ -32,6 +32,7 @@ _MAX_LINES = 20
 )
 @click.option("--rules", is_flag=True, help="Show the rules for differences that are ignored.")
 @json_option
+@pager_option
 def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: bool) -> int:
     """Compare execution B with execution A: command, environment, packages, hardware, processes,
     inputs and outputs, and which process diverged first. A and B may also be pipeline runs, which

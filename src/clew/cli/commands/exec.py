@@ -9,7 +9,6 @@ import click
 
 from clew.cli.completion.candidates import complete_files
 from clew.cli.main import COMMANDS
-from clew.cli.options import json_option
 from clew.cli.output import escape, format_count, format_duration, format_size, print_message
 from clew.cli.progress import progress
 from clew.cli.project_creation import open_or_create_project
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pin", metavar="WHAT", default="", help="What a repeat gets the same: clock,random."
 )
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stderr.")
 @click.argument(
     "words",
     metavar="-- COMMAND [ARGS]...",

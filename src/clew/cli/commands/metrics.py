@@ -11,7 +11,7 @@ import click
 
 from clew.cli.completion.candidates import complete_executions
 from clew.cli.main import COMMANDS
-from clew.cli.options import json_option
+from clew.cli.options import json_option, pager_option
 from clew.cli.output import print_json, print_line, print_message, print_table
 from clew.errors import NotFound, UsageError
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--against", metavar="NAME", help="Plot over a parameter or another metric.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plot as SVG.")
 @json_option
+@pager_option
 def command(
     ids: tuple[str, ...],
     sort: str | None,

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from clew.cli.main import COMMANDS
-from clew.cli.options import json_option, target_argument
-from clew.cli.output import print_bytes, print_json, print_line, print_message
+from clew.cli.options import json_option, pager_option, target_argument
+from clew.cli.output import print_bytes, print_json, print_line, print_message, select_fields
 
 
 @click.command(
@@ -29,6 +29,7 @@ from clew.cli.output import print_bytes, print_json, print_line, print_message
 @click.option("--dot", is_flag=True, help="Print Graphviz text.")
 @click.option("--html", is_flag=True, help="Write an HTML page.")
 @json_option
+@pager_option
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write there; - is stdout.")
 def command(
     target: str,
@@ -63,7 +64,7 @@ def command(
     if as_json:
         import json
 
-        lines: Iterable[str] = [json.dumps(lineage, ensure_ascii=False)]
+        lines: Iterable[str] = [json.dumps(select_fields(lineage), ensure_ascii=False)]
     elif html:
         from clew.cli.lineage import page
 

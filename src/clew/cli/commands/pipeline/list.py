@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from clew.cli.options import json_option
+from clew.cli.options import json_option, pager_option
 from clew.cli.output import format_duration, format_time, print_json, print_message, print_table
 
 
 @click.command("list", short_help="List the runs.", epilog="Example: clew pipeline list --json")
 @json_option
+@pager_option
 def command(as_json: bool) -> None:
     """List the runs, oldest first: id, pipeline, state, when, how long."""
     import clew

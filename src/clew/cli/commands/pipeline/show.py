@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from clew.cli.completion.candidates import complete_runs
-from clew.cli.options import json_option
+from clew.cli.options import json_option, pager_option
 from clew.cli.output import (
     escape,
     format_duration,
@@ -22,6 +22,7 @@ from clew.cli.output import (
 @click.command("show", short_help="Show a run.", epilog="Example: clew pipeline show r1")
 @click.argument("run", metavar="RUN", shell_complete=complete_runs)
 @json_option
+@pager_option
 def command(run: str, as_json: bool) -> None:
     """Show a run: its inputs, its outputs, and the state of each task."""
     print_run(run, as_json)

@@ -7,7 +7,7 @@ import json
 import click
 
 from clew.cli.completion.candidates import complete_tasks
-from clew.cli.options import json_option
+from clew.cli.options import json_option, pager_option
 from clew.cli.output import (
     escape,
     format_count,
@@ -26,6 +26,7 @@ from clew.cli.output import (
 @click.argument("task", metavar="RUN/TASK", shell_complete=complete_tasks)
 @click.option("--facts", is_flag=True, help="List everything that the task depends on.")
 @json_option
+@pager_option
 def command(task: str, facts: bool, as_json: bool) -> None:
     """Explain why a task ran or was reused.
 
