@@ -32,9 +32,12 @@ def launch_browser() -> Iterator[BrowserContext]:
 
 
 def wait_for_value(page: Page, expression: str, expected: Any = True) -> None:
-    """Wait until the expression has the expected value in the page."""
+    """Wait until the expression has the expected value in the page.
+
+    It is checked by time, not by frame: a page that is not painted has no frames.
+    """
     equal = f"async (expected) => JSON.stringify(await ({expression})) === JSON.stringify(expected)"
-    page.wait_for_function(equal, arg=expected)
+    page.wait_for_function(equal, arg=expected, polling=20)
 
 
 def page_errors(page: Page) -> list[str]:

@@ -113,10 +113,14 @@ const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle
 const marks = { folder: "▸", file: "·", link: "↗", other: "?" };
 const leads = (entry) => (entry.kind === "link" ? entry.leads : entry.kind);
 
+let lists = 0; // asked for so far: an answer that a later one overtook is dropped
+
 async function list(offset = 0) {
+  const mine = lists += 1;
   const query = new URLSearchParams({ sort: place.sort, order: place.order, offset });
   if ($("filter").value) query.set("containing", $("filter").value);
   const found = await (await ask(place.path ? `${place.path}/` : "", { query: `?${query}` })).json();
+  if (mine !== lists) return;
   if (offset) found.entries = [...listing.entries, ...found.entries];
   listing = found;
   draw();
