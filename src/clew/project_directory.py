@@ -153,6 +153,12 @@ def here(settings: Settings) -> ProjectDirectory | None:
         return None
 
 
+def is_in_checkout(start: Path) -> bool:
+    """Whether `start` lies in a checkout of an execution."""
+    start = start.resolve()
+    return any((directory / CHECKOUT).is_file() for directory in (start, *start.parents))
+
+
 def _root_of_checkout(directory: Path) -> Path | None:
     """The project whose files were checked out to this directory."""
     import json

@@ -1,4 +1,4 @@
-"""`clew status`: what was changed in a checkout, by bytes and mode."""
+"""`clew status`: what was changed in a checkout, by bytes and mode; the state of a project."""
 
 from __future__ import annotations
 
@@ -110,9 +110,7 @@ def test_known_files_are_not_read_again(clew: Project, tmp_path: Path) -> None:
     assert str(path) not in read
 
 
-def test_not_in_a_checkout(clew: Project, tmp_path: Path) -> None:
-    code, _, hint = clew.error("status", status=5)
-    assert code == "not-found" and "clew checkout" in hint
+def test_outside_a_project(clew: Project, tmp_path: Path) -> None:
     assert clew.error("status", cwd=tmp_path, status=5)[0] == "no-project"
 
 
@@ -131,3 +129,75 @@ def test_another_project(clew: Project, tmp_path: Path) -> None:
     clew.environment["CLEW_PROJECT"] = str(other.folder)
     code, message, _ = clew.error("status", cwd=clew.folder / "work", status=5)
     assert code == "not-found" and "another project" in message
+
+
+@pytest.fixture
+def project(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
+    project = Project(tmp_path, **graph_in_turn)
+    project.write("data.csv", "1\n")
+    project.sh("cat data.csv > sum.txt; cp sum.txt scratch; rm scratch")
+    return project
+
+
+def test_files_that_changed_since_they_were_recorded(project: Project) -> None:
+    with project.opened() as opened:
+        files = opened.status().files
+        assert (files.checked, files.modified, files.missing, files.unchecked) == (2, (), (), ())
+        before = (project / "data.csv").stat()
+        project.write("data.csv", "2\n")  # of the same size and time
+        os.utime(project / "data.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
+        (project / "sum.txt").unlink()
+        files = opened.status().files
+    assert [file.path for file in files.modified] == [str(project / "data.csv")]
+    assert [(file.path, file.execution) for file in files.missing] == [
+        (str(project / "sum.txt"), "e1")
+    ]
+    assert project("status").stdout.splitlines()[-3:] == [
+        "files     2 recorded files of yours: 1 modified, 1 missing",
+        "modified  data.csv  (e1)",
+        "missing   sum.txt  (e1)",
+    ]
+
+
+def test_a_later_execution_tracks_the_new_content_and_a_repeat_does_not(project: Project) -> None:
+    project.write("data.csv", "22\n")
+    project.sh("cat data.csv > sum.txt")
+    project("repeat", "e1")  # writes another sum.txt, in a sandbox
+    with project.opened() as opened:
+        files = opened.status().files
+    assert (files.checked, files.modified, files.missing) == (2, (), ())
+
+
+def test_files_that_are_too_large_are_not_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clew.api.local.status.MOST_BYTES", 0)
+    project.write("data.csv", "2\n")
+    with project.opened() as opened:
+        files = opened.status().files
+    assert str(project / "data.csv") in {file.path for file in files.unchecked}
+    assert files.checked + files.unchecked_count == 2
+
+
+def test_the_store_and_what_gc_frees(project: Project) -> None:
+    with project.opened() as opened:
+        before = opened.status().store
+        assert before.bytes > 0 and before.reclaimable == 0
+        opened.remove(["e1"])
+        after = opened.status()
+    assert (after.executions, after.files.checked) == (0, 0)
+    assert after.store.reclaimable
+
+
+def test_executions_that_the_default_remote_lacks(project: Project, tmp_path: Path) -> None:
+    url = str(tmp_path / "remote")
+    assert project.json("status")["remote"] is None
+    project("remote", "add", "lab", url)
+    lab = {"name": "lab", "url": url, "error": None}
+    assert project.json("status")["remote"] == {**lab, "executions": ["e1"]}
+    project("push")
+    project.sh("true")
+    assert project.json("status")["remote"] == {**lab, "executions": ["e2"]}
+    (tmp_path / "remote/format").write_text("clew-remote 99\n")
+    broken = project.json("status")["remote"]
+    assert broken["executions"] == [] and "another format" in broken["error"]

@@ -130,3 +130,19 @@ def test_content_is_fetched_and_verified(both: LocalAndRemote, tmp_path: Path) -
     assert both.run_remote("checkout", "e3", "work", cwd=elsewhere).returncode == 0
     assert both.count_requests("/api/v1/content/chunks") > 0
     assert [(elsewhere / f"work/part{n}").read_bytes() for n in range(len(data))] == data
+
+
+def test_the_status_of_the_servers_project(both: LocalAndRemote) -> None:
+    """Files are compared on the client's machine, the store is the server's."""
+    both.write("raw.txt", "4\n1\n2\n")
+    both.remove("sorted.txt")
+    told = both.run_both("status", "--json=files,executions")
+    assert told["files"] == {
+        "checked": 3,
+        "modified": [{"path": "HERE/raw.txt", "execution": "e2"}],
+        "missing": [{"path": "HERE/sorted.txt", "execution": "e2"}],
+        "unchecked": [],
+        "unchecked_count": 0,
+    }
+    status = both.remote_json("status")
+    assert (status["project"], status["unsent"]) == (str(both.served.folder), [])

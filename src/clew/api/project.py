@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from clew.api.results import (
         Check,
         Checkout,
+        CheckoutStatus,
         Lineage,
         Reclaimed,
         Recreated,
         Repeated,
         Restored,
-        Status,
         Transfer,
         Version,
     )
+    from clew.api.status import ProjectStatus
     from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change
 
@@ -149,7 +150,7 @@ class Project(Protocol):
         by default a directory here with the execution's name.
         """
 
-    def status(self, folder: StrPath | None = None) -> Status:
+    def checkout_status(self, folder: StrPath | None = None) -> CheckoutStatus:
         """List the changes in the checkout that contains `folder` (the current directory)."""
 
     def commit(
@@ -326,6 +327,10 @@ class Project(Protocol):
         """
 
     # -- maintenance
+
+    def status(self) -> ProjectStatus:
+        """The size of the store, executions that are not pushed or sent yet, and the user's own
+        files that are different from what executions read or wrote last."""
 
     def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
         """Delete the records of executions, all or none; `gc` then frees their content."""

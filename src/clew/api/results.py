@@ -16,11 +16,13 @@ from datetime import datetime
 from typing import Any
 
 from clew.api.executions import Document, Execution, File, Outcome, Process, Record, moment
+from clew.api.status import ProjectStatus
 from clew.prov.locators import path_json
 
 __all__ = [
     "Check",
     "Checkout",
+    "CheckoutStatus",
     "Document",
     "Edge",
     "Execution",
@@ -30,11 +32,11 @@ __all__ = [
     "Outcome",
     "Problem",
     "Process",
+    "ProjectStatus",
     "Reclaimed",
     "Recreated",
     "Repeated",
     "Restored",
-    "Status",
     "Transfer",
     "Version",
 ]
@@ -162,7 +164,7 @@ class Checkout(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Status(Record):
+class CheckoutStatus(Record):
     """What was changed in a checkout; each a path below its directory."""
 
     execution: str
@@ -173,7 +175,7 @@ class Status(Record):
     deleted: tuple[str, ...]
 
     @classmethod
-    def read(cls, document: Document) -> Status:
+    def read(cls, document: Document) -> CheckoutStatus:
         def paths(key: str) -> tuple[str, ...]:
             return tuple(found["path"] for found in document[key])
 

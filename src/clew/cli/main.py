@@ -39,7 +39,7 @@ COMMANDS = {
     "given": "Repeat an execution with other parameters.",
     "diff": "Compare two executions.",
     "checkout": "Write the input files of an execution to a directory, to edit them.",
-    "status": "Show the changes in a checkout.",
+    "status": "Show the state of the project, or the changes in a checkout.",
     "commit": "Run a checkout with its changes and record it.",
     "recreate": "Recreate a file from its lineage.",
     "note": "Add a note to a file or an execution.",

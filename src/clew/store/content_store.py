@@ -140,11 +140,11 @@ class Store:
         with self._lock:
             return list(file_input.recall_files(self._writer, signatures))
 
-    def known_digest(self, signature: Signature) -> str | None:
-        """The digest of the file that had exactly this signature; its content may be gone."""
+    def known_digests(self, signatures: Sequence[Signature]) -> list[str | None]:
+        """The digests of the files that had exactly these signatures; their content may be gone."""
         with self._lock:
-            [row] = self._index.remembered([signature])
-            return format_digest(row[0]) if row else None
+            rows = self._index.remembered(signatures)
+            return [format_digest(row[0]) if row else None for row in rows]
 
     def put_stream(self, chunks: Iterable[bytes]) -> Stored:
         """Store the bytes of an iterable, of any length."""

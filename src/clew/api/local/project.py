@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from clew.api.results import (
         Check,
         Checkout,
+        CheckoutStatus,
         Execution,
         Lineage,
         Outcome,
+        ProjectStatus,
         Reclaimed,
         Recreated,
         Repeated,
         Restored,
-        Status,
         Transfer,
         Version,
     )
@@ -154,11 +155,11 @@ class LocalProject(ProjectState, Project):
 
         return Checkout.read(checkout(self, id, None if to is None else Path(fspath(to))))
 
-    def status(self, folder: StrPath | None = None) -> Status:
+    def checkout_status(self, folder: StrPath | None = None) -> CheckoutStatus:
         from clew.api.local.checkouts import status
-        from clew.api.results import Status
+        from clew.api.results import CheckoutStatus
 
-        return Status.read(status(self, None if folder is None else Path(fspath(folder))))
+        return CheckoutStatus.read(status(self, None if folder is None else Path(fspath(folder))))
 
     def commit(
         self,
@@ -349,6 +350,11 @@ class LocalProject(ProjectState, Project):
         return shared(LocalEndpoint(self), fspath(url), warn)
 
     # -- maintenance
+
+    def status(self) -> ProjectStatus:
+        from clew.api.local.status import get_status
+
+        return get_status(self)
 
     def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
         from clew.api.local.maintenance import remove

@@ -23,13 +23,13 @@ from clew.api.remote.client import Client
 from clew.api.results import (
     Check,
     Checkout,
+    CheckoutStatus,
     Lineage,
     Problem,
     Reclaimed,
     Recreated,
     Repeated,
     Restored,
-    Status,
     Transfer,
     Version,
 )
@@ -39,6 +39,7 @@ from clew.settings import Settings
 
 if TYPE_CHECKING:
     from clew.api.remote.pipelines import RemotePipelines
+    from clew.api.status import ProjectStatus
 
 _MAINTENANCE = 6 * 3600.0
 """Seconds in which the server must check or sweep even a large store."""
@@ -166,10 +167,12 @@ class RemoteProject(Project):
 
         return Checkout.read(checkout(self.client, id, None if to is None else Path(fspath(to))))
 
-    def status(self, folder: StrPath | None = None) -> Status:
+    def checkout_status(self, folder: StrPath | None = None) -> CheckoutStatus:
         from clew.api.remote.checkouts import status
 
-        return Status.read(status(self.client, None if folder is None else Path(fspath(folder))))
+        return CheckoutStatus.read(
+            status(self.client, None if folder is None else Path(fspath(folder)))
+        )
 
     def commit(
         self,
@@ -361,6 +364,11 @@ class RemoteProject(Project):
         return shared(RemoteEndpoint(self.client), fspath(url), warn)
 
     # -- maintenance
+
+    def status(self) -> ProjectStatus:
+        from clew.api.remote.status import get_status
+
+        return get_status(self.client)
 
     def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
         removed = self.client.query("remove", ids=list(ids), dry_run=dry_run)

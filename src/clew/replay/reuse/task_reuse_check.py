@@ -39,7 +39,7 @@ class _HostFiles(SandboxFiles):
 
     def digest(self, path: bytes, status: os.stat_result) -> str | None:
         if stat.S_ISREG(status.st_mode):
-            known = self._store.known_digest(Signature.of(status))
+            [known] = self._store.known_digests([Signature.of(status)])
             if known is not None:
                 return known
         return super().digest(path, status)

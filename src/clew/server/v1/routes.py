@@ -10,12 +10,22 @@ from fastapi.routing import iter_route_contexts
 from starlette.responses import JSONResponse
 
 import clew
-from clew.server.v1 import executions, lineage, logs, notes, run_progress, runs, traffic, versions
+from clew.server.v1 import (
+    executions,
+    lineage,
+    logs,
+    notes,
+    run_progress,
+    runs,
+    status,
+    traffic,
+    versions,
+)
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.schemas import Problem
 
 PREFIX = "/api/v1"
-_MODULES = (executions, versions, lineage, notes, run_progress, logs, traffic, runs)
+_MODULES = (executions, versions, lineage, notes, run_progress, logs, traffic, status, runs)
 """Modules with more specific paths come first: the first matching route wins."""
 
 

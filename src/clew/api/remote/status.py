@@ -1,0 +1,53 @@
+"""The status of a server's project. Files are those of this machine, and are compared here."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+import msgspec
+
+from clew import project_directory as directories
+from clew.api.local.project import LocalProject
+from clew.api.local.status import check_files, find_unpushed, find_unsent
+from clew.api.remote import content_transfer
+from clew.api.remote.client import Client
+from clew.api.remote.share import RemoteEndpoint
+from clew.api.status import ProjectStatus, ServedFile, ServedStatus, Unpushed
+from clew.prov.queries.tracked_files import TrackedFile
+from clew.safe_path import KERNEL_DIRECTORIES
+from clew.settings import machine_id
+
+
+def get_status(client: Client) -> ProjectStatus:
+    query = {"machine": machine_id(client.settings)}
+    answer = client.server.json("GET", "/api/v1/status", query=query)
+    served = msgspec.convert(answer, ServedStatus)
+    tracked = [file for file in map(_read_file, served.files) if _may_check(file.path)]
+    with content_transfer.open_transfer_store(client.settings) as store:
+        files = check_files(tracked, store, others=served.other_files)
+    executions = client.executions()
+    remote: Unpushed | None = None
+    unsent: tuple[str, ...] | None = ()
+    if (here := directories.here(client.settings)) is not None:
+        remote = find_unpushed(RemoteEndpoint(client), executions, here, client.settings)
+        with LocalProject(here, client.settings) as project:
+            unsent = find_unsent(project)
+    return ProjectStatus(
+        project=served.project,
+        uid=served.uid,
+        executions=len(executions),
+        store=served.store,
+        remote=remote,
+        unsent=unsent,
+        files=files,
+    )
+
+
+def _read_file(file: ServedFile) -> TrackedFile:
+    path = b64decode(file.path_b64) if file.path_b64 else file.path.encode()
+    return TrackedFile(path, file.execution, file.digest, file.size)
+
+
+def _may_check(path: bytes) -> bool:
+    """A server may name any path; reading some of the kernel's would block."""
+    return path.startswith(b"/") and not path.startswith(KERNEL_DIRECTORIES)
