@@ -4,8 +4,6 @@ Contains opening, transactions, retries and the translation of drivers' errors. 
 queries or rules: each package keeps its SQL in its own modules. Imported by `prov` and above.
 """
 
-from __future__ import annotations
-
 from clew.db.connect import PATIENCE, connect
 from clew.db.connection import Connection
 

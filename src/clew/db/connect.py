@@ -1,7 +1,5 @@
 """Open the database the settings name, at the schema this program knows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from clew.db.connection import Connection

@@ -5,8 +5,6 @@ primary key, `{int}` a 64-bit number, `{bytes}` raw bytes,
 `{clustered}` after a table whose rows lie in the order of its primary key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

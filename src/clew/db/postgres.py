@@ -10,8 +10,6 @@ repeated once on a new connection. Anything else raises NoDatabase: the statemen
 effect, and only the caller knows whether it can be repeated (a fold always can).
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Generator, Sequence

@@ -10,8 +10,6 @@ WAL needs 32 KiB beside the file even to read. On a full disk each question ther
 file for itself alone, which needs no room, until there is room again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

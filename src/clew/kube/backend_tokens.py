@@ -7,8 +7,6 @@ Secret is needed, and a resource in one namespace never gives away the token of 
 given only the digest of the token, so reading the Pod does not reveal the token.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 

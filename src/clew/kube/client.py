@@ -4,8 +4,6 @@ Objects are plain JSON in both directions: typed models would drop fields they d
 Pod may use fields of a newer Kubernetes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

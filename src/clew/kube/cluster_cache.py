@@ -4,8 +4,6 @@ An index drops an object when its watch reports the deletion. Objects that were 
 watch was open are found by `sweep`, which adds their uids to `gone`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime

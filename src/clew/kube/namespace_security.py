@@ -4,8 +4,6 @@ The namespace is read, not watched: so the operator needs only the right to get 
 it works, which a RoleBinding in each can grant.
 """
 
-from __future__ import annotations
-
 from time import monotonic
 
 from clew.kube.client import Client

@@ -1,7 +1,5 @@
 """Kubernetes objects as plain JSON, and functions that read their common fields."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

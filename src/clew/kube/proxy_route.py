@@ -4,8 +4,6 @@ The operator writes the annotation and the proxy reads it. So the proxy needs to
 Services, and need not know which resource they were made from.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ notebooks stay reachable while it restarts. Only Services made by the operator a
 by the resource they were made for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import OrderedDict

@@ -4,8 +4,6 @@ The manifests contain the Secrets without data, so that the programs need the ri
 two, and not the right to create Secrets, which Kubernetes cannot limit to names.
 """
 
-from __future__ import annotations
-
 import base64
 import secrets
 from typing import Any

@@ -1,7 +1,5 @@
 """Packages that conda and mamba installed, read from an environment's `conda-meta` directory."""
 
-from __future__ import annotations
-
 import json
 import os
 

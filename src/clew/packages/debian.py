@@ -5,8 +5,6 @@ and merged directories (`/lib` is a link to `/usr/lib`) change them; both are ap
 paths are the real ones.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

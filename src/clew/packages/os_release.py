@@ -1,7 +1,5 @@
 """Read the os-release file, which names the Linux distribution."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

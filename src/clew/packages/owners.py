@@ -5,8 +5,6 @@ conda, then the RECORD files of the site that contains the file, then Python bui
 to the owner of its target (`/etc/alternatives`), and a compiled `.pyc` to the owner of its source.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ A directory with `*.dist-info` directories is a site; any directory may be one (
 source belongs to the user.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

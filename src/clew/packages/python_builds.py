@@ -5,8 +5,6 @@ and the `encodings` package. A virtual environment has the first without the sec
 `pyvenv.cfg` with the version of its Python.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from functools import lru_cache

@@ -4,8 +4,6 @@ The database has had three formats; the tool reads them all. dnf records whether
 a package: in a TOML file since dnf 5, in an SQLite database before. Without either it is unknown.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import groupby

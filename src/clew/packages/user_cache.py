@@ -5,8 +5,6 @@ used only if no other user could have written it and its digest is right. Any er
 miss.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import time

@@ -1,7 +1,5 @@
 """The directory of a run, `pipeline-runs/r1`, and the values of the run's placeholders."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Apart from `events`, because queries need these and msgspec is slow to load.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 # An event's number is part of the key of its row, so the recorder's own events have fixed numbers:

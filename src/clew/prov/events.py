@@ -5,8 +5,6 @@ An event's id is the hash of its canonical content, so the same event twice is o
 Fields are only ever added, always with a default; `docs/formats/events.md` describes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Facets are free-form JSON, and the rest of Clew reads the known ones without che
 facets are kept, because a newer recorder may write more; their size and depth are bounded.
 """
 
-from __future__ import annotations
-
 import math
 from base64 import b64decode
 from typing import Annotated, Any, NotRequired, TypedDict

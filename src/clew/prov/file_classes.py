@@ -5,8 +5,6 @@ are `system`. Other files are classified by the part of their path that the user
 `docs/reference/files.md`.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 Class = Literal["data", "configuration", "source", "package", "system"]

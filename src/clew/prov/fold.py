@@ -5,8 +5,6 @@ no row depends on another: ids are hashes of what they identify, and no row mean
 event types, which a newer witness may write, are skipped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any

@@ -5,8 +5,6 @@ hold. So the bytes that are not UTF-8, and the percent sign itself, are percent-
 everything else stays readable: `file://<machine-id>/data/über%FF.csv`.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 

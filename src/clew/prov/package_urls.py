@@ -4,8 +4,6 @@
 read as structure is percent-encoded, so that versions stay readable.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote

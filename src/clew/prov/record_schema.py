@@ -5,8 +5,6 @@ facet of another type (`facets`). `docs/formats/events.md` lists the same rules 
 events.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable

@@ -5,8 +5,6 @@ id in every database, so two graphs merge. The project is part of what is hashed
 database serves many projects without a row of one ever being a row of another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from blake3 import blake3

@@ -1,7 +1,5 @@
 """Signatures of imported executions: kept with the record, and checked against it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ n), the last `content` of a version (largest n), and the earliest time of a vers
 
 # ruff: noqa: S608  (the only names put into SQL here are our own tables and columns)
 
-from __future__ import annotations
-
 from typing import Final
 
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {

@@ -1,8 +1,6 @@
 """Text for the record. JSON has no place for bytes that are not text: they show as replacement
 characters, and where the bytes themselves matter these stand beside, in Base64."""
 
-from __future__ import annotations
-
 
 def decode_text(raw: bytes | str) -> str:
     """Bytes, or what Python made of them, as text that any JSON can hold."""

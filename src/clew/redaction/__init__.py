@@ -5,8 +5,6 @@ text and streams. Never here: reading files of the project, the graph or the net
 Every package above `settings` may import this one.
 """
 
-from __future__ import annotations
-
 from clew.redaction.files import (
     CREDENTIALS,
     credential_check,

@@ -6,8 +6,6 @@ bounds: a token that grows is still masked. `docs/decisions/0011-secrets-by-thei
 this is a table of our own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

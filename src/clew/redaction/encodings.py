@@ -1,7 +1,5 @@
 """The encodings in which a secret value is looked for in text and streams."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus

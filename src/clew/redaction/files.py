@@ -4,8 +4,6 @@
 project's `config.toml` replaces the list.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@ Most globs are a text with `*` before it, behind it or both. Those are compared 
 compile an expression takes longer than most executions need it for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache

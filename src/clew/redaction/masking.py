@@ -1,7 +1,5 @@
 """Masking of known values in text, and in a stream that arrives in pieces."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

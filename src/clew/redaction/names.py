@@ -3,8 +3,6 @@
 `docs/reference/redaction.md` lists them; a test compares the two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

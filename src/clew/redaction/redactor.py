@@ -7,8 +7,6 @@ by a fixed mask in the recorded environment, in recorded arguments and in kept o
 `docs/reference/redaction.md` is the list in prose.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar

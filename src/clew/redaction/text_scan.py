@@ -4,8 +4,6 @@ Each finding has a name, by which a repeat asks for the value again: that of the
 variable or of the header, or none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

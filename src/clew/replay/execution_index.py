@@ -1,7 +1,5 @@
 """Index one execution's record by process: what each used, wrote, looked up and started."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property

@@ -6,8 +6,6 @@ files. Imported by `witness`, `run` and the packages above; no other package ope
 `index.db`. Independent of `prov`.
 """
 
-from __future__ import annotations
-
 from clew.store.content_store import Store
 from clew.store.errors import Changed
 from clew.store.types import CheckReport, Problem, Reclaimed, Signature, Stored

@@ -5,8 +5,6 @@ to are limited, and nothing is unpacked to disk. What was listed up to a limit o
 counts. The list of an archive is cached, because its content never changes.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import os

@@ -4,8 +4,6 @@ Each block is decompressed once and every chunk in it hashed; each file of sever
 hashed as a whole. A pack that is not in the index, left by a crash, is not an error.
 """
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import os

@@ -2,8 +2,6 @@
 # ruff: noqa: PTH104, PTH108
 """Read content. Each chunk is verified before it is returned, each file at its end."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections import OrderedDict

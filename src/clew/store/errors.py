@@ -7,8 +7,6 @@ ClewError
 └── Unreachable   unreachable   1   a remote does not answer
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

@@ -5,8 +5,6 @@ remembered with that signature, unless the file changed so recently that another
 the same times; then the file is hashed again the next time.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import time

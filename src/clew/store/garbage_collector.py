@@ -12,8 +12,6 @@
 A kill leaves the index before or after a transaction; the next gc removes unused files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -4,8 +4,6 @@ It is written only after the packs it names are synced, and can be rebuilt from 
 store is in this module.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence

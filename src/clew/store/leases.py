@@ -10,8 +10,6 @@ has completed its record; an anonymous one is removed with the next release. gc 
 leases.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

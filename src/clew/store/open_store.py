@@ -1,7 +1,5 @@
 """Create or open the directory and the index of a store."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -9,8 +9,6 @@ All of it lies under a prefix, and the page asks for it by relative addresses: s
 any proxy, under any name.
 """
 
-from __future__ import annotations
-
 import logging
 import stat
 from collections.abc import Collection

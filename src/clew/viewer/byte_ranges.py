@@ -1,7 +1,5 @@
 """Which part of a file is asked for, or sent."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

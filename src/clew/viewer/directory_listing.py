@@ -1,7 +1,5 @@
 """List a directory, one page at a time."""
 
-from __future__ import annotations
-
 import os
 import stat
 import time

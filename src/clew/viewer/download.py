@@ -5,8 +5,6 @@ were a page of this server. So text is plain text, whatever it says it is, and w
 is only ever saved.
 """
 
-from __future__ import annotations
-
 import asyncio
 import mimetypes
 import os

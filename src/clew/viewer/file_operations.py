@@ -1,7 +1,5 @@
 """Make, rename, delete."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

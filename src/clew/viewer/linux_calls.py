@@ -1,7 +1,5 @@
 """Two calls of the kernel that Python has no name for."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -1,7 +1,5 @@
 """Listening: from the command to the last answer."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

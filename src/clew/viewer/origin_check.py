@@ -6,8 +6,6 @@ viewer on loopback answers only to names of this machine, because a foreign name
 it would make a foreign page the same origin.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Errors as HTTP says them: as everywhere in Clew, problem+json."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from starlette.responses import JSONResponse

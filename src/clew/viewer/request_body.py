@@ -1,7 +1,5 @@
 """The body of a PUT, on its way to the disk: the next piece comes while one is written."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import AsyncIterator

@@ -4,8 +4,6 @@ A file may come in several parts in order (`Content-Range`). An interrupted uplo
 resumed by a client that knows its key, which the client chose.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

@@ -7,8 +7,6 @@ it is too old for that, each part is opened by itself and no link is followed at
 renamed or deleted is named by an open directory and one name in it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

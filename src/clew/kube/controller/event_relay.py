@@ -4,8 +4,6 @@ The name of the copy is derived from the uid of the event, so a second operator,
 after a restart, finds the copy and writes none twice.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime

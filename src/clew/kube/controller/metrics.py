@@ -1,7 +1,5 @@
 """The Prometheus metrics of the operator: upstream's, under their names, and our own."""
 
-from __future__ import annotations
-
 from collections import Counter as Count
 from collections.abc import Iterator
 from datetime import datetime

@@ -5,8 +5,6 @@ the complete manifest of every desired child and the current status; `reconciler
 difference. So a decision can be repeated at any time with the same result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The operator process: starts and stops the watches, workers, culling and metrics."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -3,8 +3,6 @@
 `cli` reads them from options or from the environment.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import timedelta
 from fnmatch import fnmatchcase

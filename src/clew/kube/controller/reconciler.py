@@ -4,8 +4,6 @@ A reconciliation may run at any time for any resource, whatever triggered it. In
 reads only the cache, and writes nothing.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

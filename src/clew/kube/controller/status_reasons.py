@@ -5,8 +5,6 @@ and, if there is no Pod yet, only in events. This module maps them to one reason
 (`docs/reference/operator.md` lists them) and a sentence that quotes Kubernetes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

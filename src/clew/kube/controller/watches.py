@@ -5,8 +5,6 @@ finalizers to users' resources. Handlers only enqueue; workers reconcile. They a
 they never wait, since kopf would run each call of a plain function in a thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

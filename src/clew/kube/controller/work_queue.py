@@ -5,8 +5,6 @@ children before the status of the first ones is updated. Changes of children com
 steps, so their resource is reconciled once, a moment later.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections import defaultdict

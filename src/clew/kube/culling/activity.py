@@ -5,8 +5,6 @@ not count as use. If the answer is not Jupyter's, only the traffic counts. If a 
 answer, or refuses us, its activity is unknown, whatever its traffic: it may be busy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Check all resources periodically, and stop or delete the idle ones."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ counts as use, so a server that was culled and started again is not culled at on
 first check.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

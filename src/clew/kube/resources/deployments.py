@@ -1,7 +1,5 @@
 """What TensorBoards and viewers share: a Deployment of one small Pod, and its status."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from clew.kube.controller import status_reasons

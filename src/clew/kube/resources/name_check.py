@@ -1,7 +1,5 @@
 """Reject names whose children Kubernetes would reject, with a clear reason."""
 
-from __future__ import annotations
-
 import re
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")

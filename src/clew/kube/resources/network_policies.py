@@ -5,8 +5,6 @@ peers that the operator was started with. Policies add up, so a user who needs m
 that call back, say) adds another policy. Connections that the Pod itself opens stay free.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping

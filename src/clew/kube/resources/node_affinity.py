@@ -6,8 +6,6 @@ it moves; otherwise they may run anywhere. Of two followers, the younger follows
 do not wait for each other.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 

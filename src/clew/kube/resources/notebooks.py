@@ -5,8 +5,6 @@ annotations reach the Pod, a broken Pod does not block an edit, and the status d
 current state only, not on the order of events.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ enforces the standard: there it would be rejected otherwise; elsewhere an image 
 keeps working.
 """
 
-from __future__ import annotations
-
 from clew.kube.objects import Json, Object, labels_of
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"

@@ -1,7 +1,5 @@
 """The Service of a server, and its VirtualService for Istio."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from clew.kube.controller.model import make_manifest

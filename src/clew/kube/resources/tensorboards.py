@@ -1,7 +1,5 @@
 """A Tensorboard: a Deployment that reads logs from a claim or an object store, and its Service."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

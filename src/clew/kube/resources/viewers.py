@@ -1,7 +1,5 @@
 """A PVCViewer: a Deployment of a file browser over one claim, and its Service."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Sequence

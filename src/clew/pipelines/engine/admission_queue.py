@@ -1,7 +1,5 @@
 """The queue of ready tasks that wait for free resources."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 

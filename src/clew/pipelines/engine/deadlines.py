@@ -1,7 +1,5 @@
 """Time limits of running tasks. Pure: times are arguments."""
 
-from __future__ import annotations
-
 import signal
 
 from msgspec import Struct, field

@@ -7,8 +7,6 @@ The work of each call is proportional to what it changes: a finished task only t
 that depend on it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 

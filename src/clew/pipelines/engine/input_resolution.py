@@ -1,7 +1,5 @@
 """Resolve the inputs of a task to values. Pure: a scope in, values out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Find the tasks that the parameters of a task come from, through inner pipelines and loops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from clew.pipelines.engine.scopes import Node, Scope

@@ -5,8 +5,6 @@ requests more than the machine has runs alone. Later tasks that fit may overtake
 but only `MAX_OVERTAKES` times, so that no task starves.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar

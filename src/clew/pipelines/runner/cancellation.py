@@ -1,7 +1,5 @@
 """Cancel a run: from another process by a file in the run's spool directory, or by a signal."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

@@ -5,8 +5,6 @@ them. If it is killed first, the next process that resumes the run folds the fil
 finished task runs again.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping, Sequence

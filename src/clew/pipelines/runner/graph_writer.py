@@ -5,8 +5,6 @@ that resumes the run has them even if this one is killed. Folding is a union of 
 numbers, so a batch may be folded twice when it is unknown whether the first attempt took effect.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 A thread collects what happens and writes it in batches, so that tasks do not wait for the graph.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import queue

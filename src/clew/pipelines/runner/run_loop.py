@@ -3,8 +3,6 @@
 It runs as many tasks at once as the machine has capacity for, each as a recorded execution.
 """
 
-from __future__ import annotations
-
 import os
 import queue
 import signal

@@ -4,8 +4,6 @@ The execution of a task records what it read and wrote. The task's own events ad
 pipeline knows: its parameters, which file is which artifact, and how it ended.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Keep the claim on a run while it is performed."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ not answer, no holder could renew. So the worker must also have seen the lease u
 seconds during which the database always answered. A living holder would have renewed it by then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 GRACE_SECONDS = 8.0

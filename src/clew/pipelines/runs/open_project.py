@@ -1,7 +1,5 @@
 """What this package needs of an open project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Protocol
 

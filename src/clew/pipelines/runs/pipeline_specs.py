@@ -1,7 +1,5 @@
 """The texts of compiled pipelines, each stored once for all its versions and runs."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Perform a run that was requested from a server: start it, or resume it."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

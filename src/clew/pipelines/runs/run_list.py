@@ -5,8 +5,6 @@ started. A run started with `clew pipeline run` has only a record. The command l
 Kubeflow's routes all take the state of a requested run from its request, so they agree.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

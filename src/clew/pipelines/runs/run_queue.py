@@ -5,8 +5,6 @@ expired (see `leases`) and no process performs the run, another worker claims an
 run is lost with its worker, and none is performed twice at the same time.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

@@ -3,8 +3,6 @@
 `queued` is the state of a request only: in documents such a run is `pending`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from clew.errors import UsageError

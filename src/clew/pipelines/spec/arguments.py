@@ -1,7 +1,5 @@
 """Bind the arguments of a run to the parameters of its pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A structure is the JSON of one word or several, depending on which inputs have a
 are expanded before values are filled in, so that no value can be mistaken for a structure.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Container, Mapping
 from typing import Any

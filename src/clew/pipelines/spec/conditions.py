@@ -10,8 +10,6 @@ The SDK does not escape quotes inside a text, so a text ends at the quote that a
 end of its term, or a closing parenthesis follows.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Mapping

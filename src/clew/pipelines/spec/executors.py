@@ -6,8 +6,6 @@ module, the function and the packages are taken from them, and the scripts do no
 command runs as it is.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The types of a compiled pipeline: components, tasks, and the sources of their inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any

@@ -5,8 +5,6 @@ from) is recorded and has no effect. The rest becomes plain values: variables an
 `platform_file` finds on this machine, and time limits. Everything else is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Everything is checked before anything runs: what is malformed or not supported i
 place in the file. Nothing is ignored silently.
 """
 
-from __future__ import annotations
-
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 

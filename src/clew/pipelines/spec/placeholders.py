@@ -1,7 +1,5 @@
 """Placeholders: `{{$.…}}` in a text stands for an input of the task, or a fact of the run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Parse the resources that a container requests, and Kubernetes quantities."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

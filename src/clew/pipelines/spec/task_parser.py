@@ -1,7 +1,5 @@
 """Parse one task of a compiled pipeline: its inputs, dependencies, loop and retry policy."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -4,8 +4,6 @@ The IR writes every number as a double. So a number without a fraction becomes a
 depth of a list or structure, as on a cluster. Otherwise types are never guessed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The component's module and its inputs are files in the task's own directory. So 
 size, are inputs of the recorded execution, and the execution can be repeated by itself.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,7 +1,5 @@
 """Create the attempt of each task: forked worker, process or container, with its variables."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Tasks without a process: create or delete a volume, copy an imported artifact."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A Python traceback gives the exception and the line of the component that raised
 output, the last line is quoted.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from typing import BinaryIO

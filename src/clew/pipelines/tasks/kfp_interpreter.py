@@ -1,7 +1,5 @@
 """Find the Python that runs components and compiles pipelines: one that has the kfp SDK."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

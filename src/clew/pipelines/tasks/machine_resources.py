@@ -1,7 +1,5 @@
 """Measure the capacity of this machine: cores, memory within cgroup limits, GPUs."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The file names where a secret is, and never contains one. Everything that a pipe
 up when the pipeline is loaded; what is missing is refused with the lines to add.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """A task as its own recorded process: a command on this machine, or a container's client."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -8,8 +8,6 @@ volumes at one path run one after the other (`ResourceRequest.mount_points`).
 Secrets are kept in memory (`/dev/shm`), excluded from every record, and removed with the run.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -4,8 +4,6 @@ There is one worker for each interpreter and each set of variables, so that a ta
 would see if it were started by itself. A worker whose input files have changed is replaced.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Mapping

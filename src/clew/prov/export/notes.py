@@ -5,8 +5,6 @@ to their subject by uid, locator and digest. An import accepts only notes about 
 itself, its processes and the versions it used or made. Duplicates are dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 

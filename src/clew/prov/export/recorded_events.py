@@ -6,8 +6,6 @@ known) is replaced by the nearest one. Rows about an activity that was removed, 
 are left out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any

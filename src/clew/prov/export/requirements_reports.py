@@ -5,8 +5,6 @@ Pure text from the contract's `show --detail`: nothing is asked of the machine, 
 are right on any machine that holds the record.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Mapping

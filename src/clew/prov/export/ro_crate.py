@@ -7,8 +7,6 @@ are named by their packages, as requirements of the program. A file that was mov
 outside Clew `isBasedOn` the earlier version with the same bytes, which is inferred, not observed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable

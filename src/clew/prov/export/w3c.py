@@ -8,8 +8,6 @@ copied outside Clew is derived from the earlier version with the same bytes, wit
 `clew:SameContent`: this derivation is inferred, not observed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Plain values in the order of time, so that code which decides by them needs no database.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace

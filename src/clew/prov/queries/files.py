@@ -5,8 +5,6 @@ The role of a path: *transient* if it was written and removed, *output* if it wa
 removed: a replaced file still exists.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How values of the graph look in answers."""
 
-from __future__ import annotations
-
 import time
 
 from clew.prov.locators import path_json, path_of

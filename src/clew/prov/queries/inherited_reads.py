@@ -1,7 +1,5 @@
 """Executions that were forked by the command of another one, and inherit what it read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from clew.prov.graph import Graph

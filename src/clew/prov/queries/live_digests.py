@@ -1,7 +1,5 @@
 """The contents that executions name, which garbage collection must keep."""
 
-from __future__ import annotations
-
 from clew.prov.graph import Graph
 from clew.prov.row_keys import digest_text
 

@@ -5,8 +5,6 @@ bytes at this path. Notes are never overwritten: several values of one name are 
 imported note applies only to the execution it came with.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from typing import Any

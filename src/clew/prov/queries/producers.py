@@ -1,7 +1,5 @@
 """Find the executions that produced content, and the inputs that each of them needs."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from clew.prov.event_numbers import MOVES_SQL

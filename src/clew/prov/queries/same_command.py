@@ -7,8 +7,6 @@ So does a repeat of one: the command that was repeated is not trusted either.
 
 # ruff: noqa: S608  (only our own constant and placeholders are put into the SQL)
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from clew.prov.graph import Graph

@@ -11,8 +11,6 @@
 The caller passes functions that resolve relative paths and hash current files.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

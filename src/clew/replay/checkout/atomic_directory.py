@@ -5,8 +5,6 @@ processes whose working directory is the old one, the old directory is then fill
 to the new files and exchanged back. The next Clew removes what a killed one left.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

@@ -3,8 +3,6 @@
 A file in a state that the store knows is not read again, so a check costs one stat per file.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable, Iterator

@@ -6,8 +6,6 @@ modified from: they had the same environment, and an execution that ended early 
 it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

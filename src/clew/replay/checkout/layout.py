@@ -1,7 +1,5 @@
 """Map the paths of an execution to places in a checkout."""
 
-from __future__ import annotations
-
 import os
 
 from clew.project_directory import CHECKOUT, NAME

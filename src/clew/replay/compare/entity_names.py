@@ -5,8 +5,6 @@ in different directories, a path below one working directory corresponds to the 
 other.
 """
 
-from __future__ import annotations
-
 from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import STREAM

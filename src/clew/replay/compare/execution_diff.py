@@ -1,7 +1,5 @@
 """List everything that differs between two executions, as the document of `clew diff`."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

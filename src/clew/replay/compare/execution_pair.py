@@ -1,7 +1,5 @@
 """Two executions side by side: which processes correspond, and what is the same in both."""
 
-from __future__ import annotations
-
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
 from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.output_comparison import ContentComparer, ReadContent

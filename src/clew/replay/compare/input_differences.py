@@ -6,8 +6,6 @@ not an input; but a file that one looked up in vain and the other found is. Each
 where it came from: another process of the execution, or outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

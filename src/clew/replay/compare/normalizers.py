@@ -5,8 +5,6 @@ NotApplicable for another format, a broken file, or one that unpacks to too much
 stay different. The result is only compared, never stored.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import json

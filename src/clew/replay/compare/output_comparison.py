@@ -4,8 +4,6 @@ Outputs are compared by digest. Only if the digests differ are the bytes read, t
 and to show small texts line by line. File times are not compared: they differ in every execution.
 """
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

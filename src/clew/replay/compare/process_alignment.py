@@ -6,8 +6,6 @@ side may have more, and racing processes may come in either order. What is left 
 the whole tree, because a program may have another parent.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import defaultdict, deque

@@ -5,8 +5,6 @@ afterwards are *equivalent* by that rule, never identical. Rules are bounded: a 
 large, a broken format or a pattern that takes too long is skipped, and the files stay different.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

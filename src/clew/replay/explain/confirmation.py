@@ -9,8 +9,6 @@ The process runs alone if possible, otherwise its nearest ancestor that can. A d
 does not end like the recorded process decides nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol

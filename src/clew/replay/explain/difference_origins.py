@@ -4,8 +4,6 @@ A process made each differing output. If that process had by then observed a dif
 from another process, continue there. A process without such a source is an origin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

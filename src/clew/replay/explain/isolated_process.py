@@ -4,8 +4,6 @@ Files that other processes had made before it began count as initial files. It c
 got only files, arguments and variables from the rest: data from pipes and sockets is not stored.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from clew.prov.locators import path_of

@@ -2,8 +2,6 @@
 # ruff: noqa: PTH101, PTH211
 """Write a Docker build context: the Dockerfile and the files that it copies."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Protocol

@@ -4,8 +4,6 @@ The result is approximate: it asks for packages by name and version, and package
 few versions. The Dockerfile says where it may differ. `oci_image` writes an exact image instead.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

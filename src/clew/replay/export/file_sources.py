@@ -4,8 +4,6 @@ Files of a package are installed again, other files are copied from the record. 
 belong to no package (`/etc/passwd`, the linker's cache) are left as the new system has them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The Dockerfile instructions that install system packages, Python, and Python packages."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ One tar archive holds an OCI image layout, which containerd, Podman, skopeo and 
 scratch directory first, since the archive names each blob by its digest; no file is held in memory.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -5,8 +5,6 @@ with the same programs shares the lower ones. Layers are tar archives, generated
 and reproducible byte for byte; no file is held in memory.
 """
 
-from __future__ import annotations
-
 import os
 import tarfile
 from collections.abc import Callable, Iterable, Iterator

@@ -5,8 +5,6 @@ hold neither. The warnings name what is left out and what will differ on another
 from the record alone, so the same record gives the same image everywhere.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ The file is a Python ZIP application: `runner_main.py` as its `__main__`, `execu
 contents of the files. It needs Python and bubblewrap, and nothing of the recorded programs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile

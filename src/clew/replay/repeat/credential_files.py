@@ -6,8 +6,6 @@ changes and is removed with it: never to the store or to the cache of initial fi
 zeros takes their place.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping

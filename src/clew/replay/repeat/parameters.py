@@ -1,7 +1,5 @@
 """The named parameters of a command: `--C 1`, `--C=1`, `-C 1` or `C=1`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

@@ -5,8 +5,6 @@ the fewest executions that lead from the stored contents to the wanted one. The 
 to a limit; beyond it the plan only has no superfluous execution.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The result of a repeat, as the document that `repeat` and `commit` return."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

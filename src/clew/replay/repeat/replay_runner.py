@@ -4,8 +4,6 @@ The repeat is an execution like any other, with a parent and a kind. If it is ki
 removed: its files were only in its sandbox.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

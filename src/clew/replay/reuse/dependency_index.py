@@ -1,7 +1,5 @@
 """Index one execution's record by path as well: who changed a path, and when."""
 
-from __future__ import annotations
-
 import os
 from bisect import bisect_right
 from collections import defaultdict

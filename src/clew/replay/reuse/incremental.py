@@ -5,8 +5,6 @@ is not run: its outputs are restored, its output printed, and its exit status re
 the program runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field

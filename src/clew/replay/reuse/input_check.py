@@ -6,8 +6,6 @@ as far as the subtree looked at it. The answer is the first difference, as a sen
 changed.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -7,8 +7,6 @@ The skipped program has not started, and its dependencies were checked. A failur
 sandbox half changed, so it fails the whole execution.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import termios

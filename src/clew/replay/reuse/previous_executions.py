@@ -1,7 +1,5 @@
 """Recorded executions, kept in memory while one repeat checks many programs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

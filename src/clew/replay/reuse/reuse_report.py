@@ -1,7 +1,5 @@
 """Describe what a reused subtree did, for the record of the execution that skipped it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

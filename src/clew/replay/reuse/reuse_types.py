@@ -1,7 +1,5 @@
 """Types for reuse checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ The recorded start was found by its command; variables, descriptors and inherite
 as well. The answer is the first difference, as a sentence. `input_check` checks the files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ working directory, its output and its exit status. Then everything it depended o
 dependencies, and everything it did is a set of outputs.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -4,8 +4,6 @@ Decided from the record alone. In doubt the subtree is not reusable, because reu
 would give a wrong result; `NotReusable` says why.
 """
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterable
 from typing import Any

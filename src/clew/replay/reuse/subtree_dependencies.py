@@ -1,7 +1,5 @@
 """Find what a subtree depended on: the facts that must hold again before it can be reused."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A forked task also depends on what its worker process depended on. Many tasks sh
 checked in full once, and afterwards only for changes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import stat

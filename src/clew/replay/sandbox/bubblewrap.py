@@ -8,8 +8,6 @@ bound: the tracer, its library and its files are descriptors on mounts of their 
 the sandbox's files through one descriptor of its root, which outlives the sandbox.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -9,8 +9,6 @@ the store, and `gc` removes it. A root is built under a temporary name and renam
 complete or absent.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

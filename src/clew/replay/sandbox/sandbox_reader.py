@@ -5,8 +5,6 @@ sandbox (`clew.confined_files`), whose processes may change links meanwhile. The
 unchanged initial file is known; any other file is read once for each state it is seen in.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -4,8 +4,6 @@ The uid of a run is derived from its tick, and the run is created in the transac
 its schedule. So no tick is lost or run twice, with any number of servers, whenever one is killed.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 

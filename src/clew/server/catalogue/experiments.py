@@ -1,7 +1,5 @@
 """Experiments: named groups of runs and schedules."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from dataclasses import dataclass

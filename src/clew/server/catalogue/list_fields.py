@@ -4,8 +4,6 @@ The names are Kubeflow's. The state of a run is computed as in `kfp.runs`: a run
 CANCELING, a canceled one is FAILED.
 """
 
-from __future__ import annotations
-
 from clew.pipelines.runs import run_queue
 from clew.server.catalogue import experiments, pipelines, schedules, versions
 from clew.server.catalogue.list_pages import Field, Table

@@ -4,8 +4,6 @@ A cursor is the last row of a page, its sort value and id, not a number of rows.
 added or deleted meanwhile cause no repeated and no missing rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Pipelines: names for series of versions."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Counts are added up and the time of the last activity only increases, so any num
 write in any order. Rows of deleted targets stay; a new target of the same name continues them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The ids of revoked sessions and used login tickets, until they expire."""
 
-from __future__ import annotations
-
 from clew.prov.graph import Graph
 
 _ADD = """

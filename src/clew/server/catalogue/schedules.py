@@ -4,8 +4,6 @@
 creates the run, so that no tick is lost or run twice.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

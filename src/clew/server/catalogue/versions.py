@@ -1,7 +1,5 @@
 """Versions of pipelines, each with the text of a compiled pipeline."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

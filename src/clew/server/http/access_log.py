@@ -3,8 +3,6 @@
 A URL may contain the token or another secret; the log shows `***` instead.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import time

@@ -6,8 +6,6 @@ since all ports of a host are one site. So a request with a cookie is accepted o
 states that a page of this origin made it, or that the user navigated here.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import parse_qs, urlencode

@@ -4,8 +4,6 @@ A thread cannot be stopped from outside. So long work gets a check function, whi
 then and which raises `Cancelled`: then its memory, its thread and its request slot become free.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The size and duration of request bodies is limited, and so is the number of conc
 separately, of event streams. A refused client learns why, and when to try again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ trailers of a chunked body, a timeout for a client that does not read its respon
 connection whose request was answered before its body arrived.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle

@@ -5,8 +5,6 @@ window; browsers do not guess their type and run no scripts in them. A page that
 own Content-Security-Policy.
 """
 
-from __future__ import annotations
-
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

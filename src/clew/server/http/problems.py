@@ -4,8 +4,6 @@ Every `ClewError` has a code, an HTTP status, a message and a hint. Any other ex
 its details go to the log, not to the client.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from http import HTTPStatus

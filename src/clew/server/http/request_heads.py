@@ -5,8 +5,6 @@ one client's request can become part of another's (request smuggling); if they d
 host, a request reaches the wrong server. So ambiguous requests get a 400.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit

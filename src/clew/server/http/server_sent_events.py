@@ -1,7 +1,5 @@
 """Server-sent events: their encoding, and the response that streams them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any

@@ -10,8 +10,6 @@ are served, nor the other way round: a browser sends cookies to every port of a 
 carries a session from one origin to the other: in an address, once, within a minute.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """`/experiments`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import APIRouter

@@ -4,8 +4,6 @@ A page token is opaque to clients. It contains the last row of its page, the sor
 so that the next page needs nothing else, and a change of sorting or filter is refused.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable

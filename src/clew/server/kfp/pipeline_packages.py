@@ -4,8 +4,6 @@ The first bytes tell the format. Unpacking stops at the size limit of a pipeline
 archive declares.
 """
 
-from __future__ import annotations
-
 import gzip
 import tarfile
 import zipfile

@@ -1,7 +1,5 @@
 """`/pipelines` and their versions; `uploads` takes packages of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

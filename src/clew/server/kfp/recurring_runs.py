@@ -1,7 +1,5 @@
 """`/recurringruns`, which is what Kubeflow calls schedules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import APIRouter

@@ -1,7 +1,5 @@
 """JSON responses, which leave out empty fields, as Kubeflow's do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

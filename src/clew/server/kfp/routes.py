@@ -1,7 +1,5 @@
 """All of Kubeflow's routes, under both path prefixes that its clients use."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 from starlette.responses import Response
 

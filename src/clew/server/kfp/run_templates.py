@@ -1,7 +1,5 @@
 """What runs and recurring runs have in common in Kubeflow's requests and responses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from clew.errors import UsageError

@@ -1,7 +1,5 @@
 """`/runs`."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

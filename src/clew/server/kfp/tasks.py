@@ -5,8 +5,6 @@ tasks within them (`for-loop-2/0/train`). Kubeflow shows such groups as tasks, s
 here from the tasks within them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from clew.server.kfp.responses import grpc_status, without_empty

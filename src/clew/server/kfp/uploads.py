@@ -4,8 +4,6 @@ The file is written to disk as it arrives, then parsed, and its pipeline stored 
 So an interrupted upload leaves nothing behind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import IO, Any
 

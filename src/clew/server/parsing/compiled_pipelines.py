@@ -6,8 +6,6 @@ order to be shown. This module checks the shape of a pipeline; the parser of `pi
 whether it can run.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -6,8 +6,6 @@ must match both. Kubeflow's parser also takes five fields and reads the first as
 write five fields mean minutes first, so five fields are an error whose hint is the fix.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

@@ -4,8 +4,6 @@ Newline-delimited JSON or MessagePack, as `docs/formats/events.md` has them, pla
 Types of events that only a newer Clew knows are passed over.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import re

@@ -5,8 +5,6 @@ so it gets another origin: a second port, or host names made from a template, on
 The server's own address redirects there, and passes the user's session along in a ticket.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Container

@@ -1,7 +1,5 @@
 """The targets of a cluster: the Services that the operator made."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any

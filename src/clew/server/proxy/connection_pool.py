@@ -1,7 +1,5 @@
 """Idle connections to targets, kept for reuse: a page makes many small requests."""
 
-from __future__ import annotations
-
 import asyncio
 
 from clew.server.proxy.http_client import Connection, connect

@@ -1,7 +1,5 @@
 """Errors of the proxy: a page for browsers, problem+json for programs."""
 
-from __future__ import annotations
-
 from html import escape
 from http import HTTPStatus
 

@@ -6,8 +6,6 @@ a browser sends along because cookies do not distinguish ports. On the way back 
 set Clew's cookies nor change anything beyond its own pages.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote_to_bytes

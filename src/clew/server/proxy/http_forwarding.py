@@ -6,8 +6,6 @@ connection to the target is closed, and the other way round, so that a client ne
 truncated response for a complete one.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Routes requests to targets, and answers with an error if a target cannot."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Container, Mapping
 

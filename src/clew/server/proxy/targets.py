@@ -3,8 +3,6 @@
 In a cluster a resolver finds the Service of a target; on a single machine it reads a file.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Container, Mapping

@@ -4,8 +4,6 @@ Unused notebooks are stopped, so only transferred bytes count as activity, not o
 Requests in progress count while they transfer.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -4,8 +4,6 @@ A slow side slows down the other. One message of each side is held here, besides
 have read ahead.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The thread that queues the runs of due schedules."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -15,8 +15,6 @@ the time to renew it (see `runs.leases`), and none claims the run while this pro
 lock in the project directory. So a server that alone loses the database keeps its runs.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """The pool of worker processes: starts them, restarts those that end, and stops them."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

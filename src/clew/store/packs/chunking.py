@@ -6,8 +6,6 @@ around it. The sizes were chosen by measuring what an edit costs
 small ones cost little.
 """
 
-from __future__ import annotations
-
 import errno
 import functools
 import os

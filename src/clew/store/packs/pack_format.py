@@ -4,8 +4,6 @@ A pack is never changed after it is written, except that gc frees blocks in plac
 to copy. The table describes the pack, so the index can be rebuilt from the packs alone.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterable

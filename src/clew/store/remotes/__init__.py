@@ -12,8 +12,6 @@
 `docs/formats/remote.md` specifies the objects. Knows bytes and digests, never executions.
 """
 
-from __future__ import annotations
-
 from clew.store.remotes.remote_index import Remote, document_name, open_remote
 
 __all__ = ["Remote", "document_name", "open_remote"]

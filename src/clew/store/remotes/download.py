@@ -5,8 +5,6 @@ are flushed as they arrive, so an interrupted pull continues where it was. Until
 complete nothing names them, and gc may remove them after the pull has ended.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

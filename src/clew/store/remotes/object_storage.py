@@ -3,8 +3,6 @@
 Each object is written completely or not at all, and never changed or deleted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

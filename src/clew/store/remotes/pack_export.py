@@ -4,8 +4,6 @@ A client first requests the chunk lists of its contents, then the chunks that it
 response is one pack of bounded size; no state is kept between requests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from clew.errors import NoContent

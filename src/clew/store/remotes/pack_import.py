@@ -5,8 +5,6 @@ gets its name, and the size of a decompressed pack is limited. Imported contents
 were found to be stored already, are leased while the store is open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import blake3

@@ -4,8 +4,6 @@ The server is not trusted: `pack_import` verifies everything. Contents are store
 transfer that is interrupted continues with the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 

@@ -4,8 +4,6 @@ A killed push leaves complete packs, which the next push finds, and at most one 
 thread.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -4,8 +4,6 @@ The objects are stored without compression, because packs are compressed. A file
 an object that is compressed, or larger than the caller allows, counts as damage.
 """
 
-from __future__ import annotations
-
 import struct
 import threading
 import zipfile

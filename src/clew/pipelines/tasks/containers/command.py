@@ -1,7 +1,5 @@
 """The command, variables and image of a container component, with the inputs of its task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

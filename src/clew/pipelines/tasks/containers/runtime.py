@@ -4,8 +4,6 @@ Only runtimes with a daemon are used. The tracer follows the client; if the cont
 process, the image's files would be recorded as files of the machine.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence

@@ -6,8 +6,6 @@ Such a link is an inference, not an observation: it is computed when it is neede
 has an edge kind of its own.
 """
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, cached_property

@@ -12,8 +12,6 @@ Edges run the way data flows: `used` from file to process, `generated` from proc
 that is inferred, not observed. Following it takes no step of the depth.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

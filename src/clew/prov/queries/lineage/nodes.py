@@ -1,7 +1,5 @@
 """What a walk through the graph draws: the nodes of `trace`, with all a tree or a page shows."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

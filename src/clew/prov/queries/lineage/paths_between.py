@@ -4,8 +4,6 @@ Walk back from the later thing, as lineage does; the nodes that can also be reac
 one are on a path between them.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

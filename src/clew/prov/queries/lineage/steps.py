@@ -7,8 +7,6 @@ there (`origins`). An output depends on what its process used before the writing
 
 # ruff: noqa: S608  (the only names put into SQL here are our own tables and columns)
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

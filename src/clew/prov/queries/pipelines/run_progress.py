@@ -4,8 +4,6 @@ The events of a run are numbered in the order of writing. So a client that has a
 changes with smaller numbers.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recorded pipeline runs and their tasks, as the documents of `clew pipeline show`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Finished tasks, for reuse by later runs and for resuming a run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
