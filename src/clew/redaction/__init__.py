@@ -1,8 +1,8 @@
-"""What is never recorded, and how values are masked.
+"""Secrets: how they are found and masked, and which files hold them.
 
-Here belong the names and patterns of secrets, the list of credential files, and the masking of
-text and streams. Never here: reading files of the project, the graph or the network.
-Every package above `settings` may import this one.
+Contains the names and patterns of secrets, the list of credential files, and the masking of text
+and streams. Never reads the project's files, the graph or the network. Every package above
+`settings` may import this one.
 """
 
 from clew.redaction.files import (
@@ -13,8 +13,8 @@ from clew.redaction.files import (
     secret_values,
     withheld_matcher,
 )
-from clew.redaction.globs import matcher
 from clew.redaction.masking import MASK, Stream
+from clew.redaction.names import matcher
 from clew.redaction.redactor import SHORTEST, Arguments, Redactor
 from clew.redaction.text_scan import mask_text, mask_url
 

@@ -1,9 +1,9 @@
-"""Access tokens that are known by their form, whatever names them.
+"""Find access tokens by their form.
 
-Most providers give their tokens a fixed prefix so that they can be found. The table has the
-prefix, which is searched for first and costs little, and what must follow. Lengths are lower
-bounds: a token that grows is still masked. `docs/decisions/0011-secrets-by-their-form.md` says why
-this is a table of our own.
+Most providers give their tokens a fixed prefix so that scanners can find them. The table has the
+prefix, which is cheap to search for, and the pattern that must follow. Lengths are lower bounds, so
+that longer tokens of the future match too. `docs/decisions/0011-secrets-by-their-form.md` says why
+this table is our own.
 """
 
 import re
@@ -73,7 +73,7 @@ _SHORTEST = 20
 
 
 def has_token(text: str) -> bool:
-    """Whether there may be one."""
+    """Whether the text may contain a token."""
     return len(text) >= _SHORTEST and any(literal in text for literal in _EXPRESSIONS)
 
 

@@ -1,4 +1,4 @@
-"""Files that hold credentials: a record has their digests, and not their bytes.
+"""Credential files: only their digests are recorded, not their bytes.
 
 `docs/reference/redaction.md` lists them, and a test compares the two; `record.credentials` in a
 project's `config.toml` replaces the list.
@@ -9,147 +9,66 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-from clew.redaction.globs import escape, matcher
-from clew.redaction.names import PATTERNS, is_secret_option, is_secret_variable
+from clew.redaction.names import (
+    PATTERNS,
+    escape_glob,
+    is_secret_option,
+    is_secret_variable,
+    matcher,
+)
 from clew.redaction.text_scan import find_in_text
 
 CREDENTIALS = (
     # SSH, GPG, passwords, Kerberos
-    "*/.ssh/id_rsa",
-    "*/.ssh/id_dsa",
-    "*/.ssh/id_ecdsa",
-    "*/.ssh/id_ecdsa_sk",
-    "*/.ssh/id_ed25519",
-    "*/.ssh/id_ed25519_sk",
-    "*/.ssh/identity",
-    "*/.ssh/*_rsa",
-    "*/.ssh/*_ecdsa",
-    "*/.ssh/*_ed25519",
-    "*/.ssh/*.key",
-    "*/.ssh/*.pem",
-    "/etc/ssh/ssh_host_*_key",
-    "*/clew/id_ed25519",
-    "*/.gnupg/private-keys-v1.d/*",
-    "*/.gnupg/secring.gpg",
-    "*/.password-store/*",
-    "*/keyrings/*",
-    "*/python_keyring/*",
-    "*.kdbx",
-    "*/sops/age/keys.txt",
-    "*.keytab",
-    "/etc/shadow",
+    "*/.ssh/id_rsa", "*/.ssh/id_dsa", "*/.ssh/id_ecdsa", "*/.ssh/id_ecdsa_sk", "*/.ssh/id_ed25519",
+    "*/.ssh/id_ed25519_sk", "*/.ssh/identity", "*/.ssh/*_rsa", "*/.ssh/*_ecdsa", "*/.ssh/*_ed25519",
+    "*/.ssh/*.key", "*/.ssh/*.pem", "/etc/ssh/ssh_host_*_key", "*/clew/id_ed25519",
+    "*/.gnupg/private-keys-v1.d/*", "*/.gnupg/secring.gpg", "*/.password-store/*", "*/keyrings/*",
+    "*/python_keyring/*", "*.kdbx", "*/sops/age/keys.txt", "*.keytab", "/etc/shadow",
     "/etc/gshadow",
     # the network and databases
-    "*/.netrc",
-    "*/_netrc",
-    "*/.pgpass",
-    "*/.my.cnf",
-    "*/.mylogin.cnf",
-    "*/.databrickscfg",
-    "*/.snowflake/connections.toml",
-    "*/.dbt/profiles.yml",
+    "*/.netrc", "*/_netrc", "*/.pgpass", "*/.my.cnf", "*/.mylogin.cnf", "*/.databrickscfg",
+    "*/.snowflake/connections.toml", "*/.dbt/profiles.yml",
     # a project's own
-    "*/.env",
-    "*/.env.local",
-    "*/.env.*.local",
-    "*/.env.development",
-    "*/.env.production",
-    "*/.env.staging",
-    "*/.env.test",
-    "*/.envrc",
+    "*/.env", "*/.env.local", "*/.env.*.local", "*/.env.development", "*/.env.production",
+    "*/.env.staging", "*/.env.test", "*/.envrc",
     # clouds
-    "*/.aws/credentials",
-    "*/.aws/cli/cache/*",
-    "*/.aws/login/cache/*",
-    "*/.aws/sso/cache/*",
-    "*/gcloud/access_tokens.db",
-    "*/gcloud/application_default_credentials.json",
-    "*/gcloud/credentials.db",
-    "*/gcloud/legacy_credentials/*",
-    "*/.boto",
-    "*/.azure/accessTokens.json",
-    "*/.azure/msal_token_cache.*",
-    "*/.azure/service_principal_entries.*",
-    "*/.oci/*.pem",
-    "*/.s3cfg",
-    "*/.mc/config.json",
-    "*/rclone.conf",
-    "*/.vault-token",
-    "*/.terraform.d/credentials.tfrc.json",
-    "*/.terraformrc",
-    "*/.pulumi/credentials.json",
-    "*/doctl/config.yaml",
-    "*/hcloud/cli.toml",
-    "*/.fly/config.yml",
+    "*/.aws/credentials", "*/.aws/cli/cache/*", "*/.aws/login/cache/*", "*/.aws/sso/cache/*",
+    "*/gcloud/access_tokens.db", "*/gcloud/application_default_credentials.json",
+    "*/gcloud/credentials.db", "*/gcloud/legacy_credentials/*", "*/.boto",
+    "*/.azure/accessTokens.json", "*/.azure/msal_token_cache.*",
+    "*/.azure/service_principal_entries.*", "*/.oci/*.pem", "*/.s3cfg", "*/.mc/config.json",
+    "*/rclone.conf", "*/.vault-token", "*/.terraform.d/credentials.tfrc.json", "*/.terraformrc",
+    "*/.pulumi/credentials.json", "*/doctl/config.yaml", "*/hcloud/cli.toml", "*/.fly/config.yml",
     "*/ngrok.yml",
     # Kubernetes and containers
-    "*/.kube/config",
-    "*/kubeconfig",
-    "*.kubeconfig",
-    "*/kubeconfig.yaml",
-    "*/kubeconfig.yml",
-    "/etc/kubernetes/*.conf",
-    "/etc/rancher/k3s/k3s.yaml",
-    "/run/secrets/*",
-    "/var/run/secrets/*",
-    "*/.docker/config.json",
-    "*/.dockercfg",
-    "*/containers/auth.json",
+    "*/.kube/config", "*/kubeconfig", "*.kubeconfig", "*/kubeconfig.yaml", "*/kubeconfig.yml",
+    "/etc/kubernetes/*.conf", "/etc/rancher/k3s/k3s.yaml", "/run/secrets/*", "/var/run/secrets/*",
+    "*/.docker/config.json", "*/.dockercfg", "*/containers/auth.json",
     # code and package registries
-    "*/.git-credentials",
-    "*/git/credentials",
-    "*/gh/hosts.yml",
-    "*/glab-cli/config.yml",
-    "*/.npmrc",
-    "*/.yarnrc.yml",
-    "*/.pypirc",
-    "*/.cargo/credentials",
-    "*/.cargo/credentials.toml",
-    "*/.gem/credentials",
-    "*/.m2/settings-security.xml",
-    "*/composer/auth.json",
+    "*/.git-credentials", "*/git/credentials", "*/gh/hosts.yml", "*/glab-cli/config.yml",
+    "*/.npmrc", "*/.yarnrc.yml", "*/.pypirc", "*/.cargo/credentials", "*/.cargo/credentials.toml",
+    "*/.gem/credentials", "*/.m2/settings-security.xml", "*/composer/auth.json",
     "*/.composer/auth.json",
     # machine learning
-    "*/huggingface/token",
-    "*/huggingface/stored_tokens",
-    "*/.huggingface/token",
-    "*/kaggle.json",
-    "*/.kaggle/access_token",
-    "*/.comet.config",
-    "*/.modal.toml",
-    "*/jupyter/runtime/*",
+    "*/huggingface/token", "*/huggingface/stored_tokens", "*/.huggingface/token", "*/kaggle.json",
+    "*/.kaggle/access_token", "*/.comet.config", "*/.modal.toml", "*/jupyter/runtime/*",
     # browsers
-    "*/Cookies",
-    "*/Login Data",
-    "*/cookies.sqlite",
-    "*/cookies.txt",
-    "*/logins.json",
-    "*/key4.db",
-    # what was typed
-    "*/.bash_history",
-    "*/.zsh_history",
-    "*/fish_history",
-    "*/.python_history",
-    "*/.psql_history",
-    "*/.mysql_history",
-    "*/.rediscli_history",
-)
+    "*/Cookies", "*/Login Data", "*/cookies.sqlite", "*/cookies.txt", "*/logins.json", "*/key4.db",
+    # histories of shells
+    "*/.bash_history", "*/.zsh_history", "*/fish_history", "*/.python_history", "*/.psql_history",
+    "*/.mysql_history", "*/.rediscli_history",
+)  # fmt: skip
 """Globs of the files, matched as those of `record.exclude`."""
 
 VARIABLES = (
-    "BOTO_CONFIG",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "KUBECONFIG",
-    "NETRC",
-    "NPM_CONFIG_USERCONFIG",
-    "PGPASSFILE",
-    "REGISTRY_AUTH_FILE",
-)
-"""Variables that name such files, besides secret ones that end in `_FILE`."""
-
+    "BOTO_CONFIG", "GOOGLE_APPLICATION_CREDENTIALS", "KUBECONFIG", "NETRC", "NPM_CONFIG_USERCONFIG",
+    "PGPASSFILE", "REGISTRY_AUTH_FILE",
+)  # fmt: skip
+"""Variables that name credential files, besides secret ones that end in `_FILE`."""
 
 _WHOLE = 4096
-"""Characters: the whole of a file that is no longer than this is searched for in output."""
+"""Characters: the whole text of a shorter file is searched for in output."""
 _LINE = (
     r"""(?m)^[ \t]*(?:export[ \t]+)?"?([\w.-]+)"?([ \t]*[=:][ \t]*|[ \t]+)"""
     r"""["']?(.*?)["']?,?[ \t\r]*$"""
@@ -158,11 +77,9 @@ _LINE = (
 _ORDINARY = r"[A-Za-z]{0,31}|[\d.:]*|[~.]{0,2}/.*|[a-z+]+://.*"
 """Values that are secret only if their names say so: words, numbers, paths and addresses."""
 _LONG = 32
-"""Characters: a longer value without a space is a key, whatever it is called."""
-
-
+"""Characters: a longer value without a space counts as a key, whatever its name."""
 _SSH_DIRECTORY = "/.ssh/"
-"""Where files that begin as a private key are credentials, whatever their names are."""
+"""Here, files that begin like a private key are credentials, whatever their names."""
 _PRIVATE_KEY_BYTES = 64
 
 
@@ -200,22 +117,21 @@ def credential_check(globs: tuple[str, ...]) -> Callable[[str, Callable[[], int]
 
 
 def withheld_matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
-    """A test whether a file whose bytes are not stored is a credential, by its path. Of the files
-    in an SSH directory, only private keys are not stored."""
+    """A test whether a file without stored bytes is a credential, by its path. In an SSH directory
+    only private keys are not stored."""
     return matcher((*globs, f"*{_SSH_DIRECTORY}*") if globs else ())
 
 
 def credential_globs(
     credentials: tuple[str, ...], environ: Mapping[str, str], cwd: str
 ) -> tuple[str, ...]:
-    """Globs of the credential files of a command with these variables; none where the project has
-    none."""
+    """Globs of a command's credential files; none if the project's list is empty."""
     return (*credentials, *named_credentials(environ, cwd)) if credentials else ()
 
 
 def secret_values(text: str) -> Iterator[str]:
-    """The values in a credential file that are to be masked in output: the whole, if it is short,
-    and each value in it that may be a secret."""
+    """The values of a credential file to mask in output: its whole text, if it is short, and each
+    value that may be secret."""
     whole = text.strip()
     if len(whole) <= _WHOLE:
         yield whole
@@ -239,4 +155,4 @@ def named_credentials(environ: Mapping[str, str], cwd: str) -> tuple[str, ...]:
                 if path:
                     absolute = os.path.join(cwd, path)
                     paths |= {os.path.normpath(absolute), os.path.realpath(absolute)}
-    return tuple(map(escape, sorted(paths)))
+    return tuple(map(escape_glob, sorted(paths)))

@@ -12,25 +12,25 @@ _HEAD = 8
 
 
 def mask(values: Sequence[bytes], text: bytes) -> bytes:
-    """The text with every one of the values masked; of two that begin alike, the longer one.
+    """Mask every value in the text; of two with the same beginning, the longer one.
 
-    `values` are sorted with the longest first. Searching for each by itself is several times
-    faster than one expression for all of them, and most text holds none.
+    `values` are sorted, longest first. Searching for each alone is several times faster than one
+    expression for all of them, and most texts contain none.
     """
     present = _search(values, text)
     return present.sub(_MASK, text) if present else text
 
 
 def _search(values: Iterable[bytes], text: bytes) -> re.Pattern[bytes] | None:
-    """An expression for those of the values that are in the text; None: there is none."""
+    """An expression for the values that are in the text; None if there are none."""
     found = [value for value in values if value in text]
     return re.compile(b"|".join(map(re.escape, found))) if found else None
 
 
 class Stream:
-    """Masks a stream as `mask` would mask it whole, wherever the pieces are cut.
+    """Masks a stream piece by piece, with the result that `mask` would give for the whole.
 
-    What could be the beginning of a value is held back until the next piece decides.
+    It holds back bytes that may begin a value until the next piece decides.
     """
 
     def __init__(self, values: Sequence[bytes]) -> None:
@@ -47,7 +47,7 @@ class Stream:
         return self._mask(self._held + piece, last=False)
 
     def finish(self) -> bytes:
-        """What was held back, when nothing more comes."""
+        """The bytes held back, at the end of the stream."""
         return self._mask(self._held, last=True)
 
     def _mask(self, text: bytes, *, last: bool) -> bytes:
@@ -67,7 +67,7 @@ class Stream:
         return b"".join(done)
 
     def _open_starts(self, text: bytes) -> list[int]:
-        """Where values begin that more text could still complete, in order."""
+        """The positions, in order, of values that more text could complete."""
         tail = max(0, len(text) - self._longest + 1)
         starts = {
             len(text) - size

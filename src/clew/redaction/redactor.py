@@ -1,29 +1,27 @@
-"""Keeps secret values out of the record.
+"""Mask secret values in the recorded environment, arguments and output.
 
-A variable is secret when its name says so, when the user's own patterns say so, or when its
-value is of a kind that is never anything else (an access token, a private key, an address
-with a password in it). So is the value of an option such as `--password`. Such values are replaced
-by a fixed mask in the recorded environment, in recorded arguments and in kept output.
-`docs/reference/redaction.md` is the list in prose.
+A variable is secret if its name matches our patterns or the user's, or if its value is an access
+token, a private key or a URL with a password. The value of an option such as `--password` is secret
+too. `docs/reference/redaction.md` documents the rules.
 """
 
+import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 from blake3 import blake3
 
-from clew.redaction.encodings import encodings
 from clew.redaction.masking import MASK, Stream, mask
 from clew.redaction.names import is_secret_variable
 from clew.redaction.text_scan import (
     Finding,
     find_in_words,
+    find_passwords,
+    find_secret_parts,
     mask_url,
-    merged,
-    passwords,
-    secret_parts,
+    merge_findings,
 )
 from clew.settings import without_own
 
@@ -48,12 +46,12 @@ class Redactor:
     def __init__(
         self, environ: Mapping[str, str], patterns: Iterable[str] = (), *, key: bytes = b""
     ) -> None:
-        """`key`: known to the project alone; with it, two secrets can be told apart later."""
+        """`key`: known only to the project; with it, two masked values can be compared later."""
         self._patterns = tuple(patterns)
         self._key = blake3(key).digest() if key else None
         self.names: frozenset[str] = frozenset()
         """The variables whose values are masked."""
-        self._judged: dict[tuple[str, str], bool] = {}  # most processes have the same variables
+        self._decisions: dict[tuple[str, str], bool] = {}  # most processes have the same variables
         self._named: dict[str, str] = {}
         self._values: set[str] = set()
         self._secrets: list[bytes] = []
@@ -62,13 +60,12 @@ class Redactor:
         self.learn(environ)
 
     def learn(self, environ: Mapping[str, str]) -> None:
-        """From now on mask the secrets of this environment, too: that of a process which was given
-        secrets of its own."""
-        self.add_secrets({n: v for n, v in environ.items() if self._secret(n, v)})
+        """From now on mask also the secrets of this environment, such as a child process's own."""
+        self.add_secrets({n: v for n, v in environ.items() if self._is_secret(n, v)})
 
     def add_secrets(self, secrets: Mapping[str, str]) -> None:
-        """From now on mask these values, whatever their names are: the variables that a user gave
-        to a command as secrets. Streams that were made before do not mask them."""
+        """From now on mask these values, whatever their names: the user passed them as secrets.
+        Streams that were made before do not mask them."""
         secrets = {name: value for name, value in secrets.items() if value and value != MASK}
         self.names |= secrets.keys()
         for name, value in secrets.items():
@@ -76,24 +73,24 @@ class Redactor:
         self.add_values(secrets.values())
 
     def add_values(self, values: Iterable[str]) -> None:
-        """As `add_secrets`, of values without names."""
+        """As `add_secrets`, for values without names."""
         fresh = set(values) - self._values
         if not fresh:
             return
         self._values |= fresh
-        found = {spelling for value in fresh for spelling in _spellings(value)}
+        found = {text for value in fresh for text in _searched_texts(value)}
         self._secrets = sorted(found.union(self._secrets), key=lambda text: (-len(text), text))
         self._texts = [text.decode(errors="surrogateescape") for text in self._secrets]
         self._masked.clear()
 
-    def _secret(self, name: str, value: str) -> bool:
+    def _is_secret(self, name: str, value: str) -> bool:
         if not value or value == MASK:
             return False
-        judged = self._judged.get((name, value))
-        if judged is None:
-            judged = is_secret_variable(name, self._patterns) or any(secret_parts(value))
-            self._judged[name, value] = judged
-        return judged
+        decision = self._decisions.get((name, value))
+        if decision is None:
+            decision = is_secret_variable(name, self._patterns) or any(find_secret_parts(value))
+            self._decisions[name, value] = decision
+        return decision
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """The variables, with a mask in place of each secret value, and without Clew's own."""
@@ -102,13 +99,13 @@ class Redactor:
     def _variable(self, name: str, value: str) -> str:
         masked = self._masked.get((name, value))
         if masked is None:
-            hide = name in self.names or self._secret(name, value)
+            hide = name in self.names or self._is_secret(name, value)
             masked = self._masked[name, value] = MASK if hide else self.text(value)
         return masked
 
     def seals(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """For each variable of which something is masked, what tells whether it is the same another
-        time, to who has the key; to others it tells nothing."""
+        """A keyed hash of each masked variable. Whoever has the key can compare two values by it;
+        without the key it reveals nothing."""
         if self._key is None:
             return {}
         masked = (name for name, value in self.environment(variables).items() if MASK in value)
@@ -132,11 +129,11 @@ class Redactor:
         found = dict(find_in_words(words, self._patterns))
         for number, findings in found.items():
             word = words[number]
-            self.add_values(passwords(word))
+            self.add_values(find_passwords(word))
             for one in findings:
                 if one.name:
                     value = word[one.start : one.end]
-                    self.add_secrets({self._name(one.name, value, number): value})
+                    self.add_secrets({self._unique_name(one.name, value, number): value})
         return found
 
     def arguments(self, words: Sequence[str]) -> Arguments:
@@ -147,7 +144,7 @@ class Redactor:
         joined = " ".join(words)
         known = [text for text in self._texts if text in joined]
         for number, word in enumerate(words) if known or found else ():
-            findings = merged([*self._known(known, word), *found.get(number, ())])
+            findings = merge_findings([*self._find_known(known, word), *found.get(number, ())])
             if not findings:
                 continue
             names = secrets[str(number)] = list[str | None]()
@@ -156,7 +153,7 @@ class Redactor:
             for one in findings:
                 names += [None] * word[end : one.start].count(MASK)
                 value = word[one.start : one.end]
-                name = self._name(one.name, value, number)
+                name = self._unique_name(one.name, value, number)
                 self._named.setdefault(name, value)
                 names.append(name)
                 pieces += [word[end : one.start], MASK]
@@ -165,15 +162,15 @@ class Redactor:
             masked[number] = "".join([*pieces, word[end:]])
         return Arguments(tuple(masked), secrets)
 
-    def _known(self, texts: Iterable[str], word: str) -> Iterator[Finding]:
+    def _find_known(self, texts: Iterable[str], word: str) -> Iterator[Finding]:
         for text in texts:
             if text in word:
                 name = next((n for n, value in self._named.items() if value == text), None)
                 for match in re.finditer(re.escape(text), word):
                     yield Finding(*match.span(), name)
 
-    def _name(self, name: str | None, value: str, number: int) -> str:
-        """How a repeat asks for this value: by a name that no other value has."""
+    def _unique_name(self, name: str | None, value: str, number: int) -> str:
+        """The name by which a repeat asks for this value; no other value has it."""
         base = re.sub(r"\W", "_", name).upper() if name else f"ARGUMENT_{number}"
         if self._named.get(name or "") == value:
             return name or ""
@@ -191,11 +188,50 @@ class Redactor:
         return Stream(self._secrets)
 
 
-def _spellings(value: str) -> Iterable[bytes]:
-    """What to search for in text: the value, and the passwords in it, in every encoding."""
+def _searched_texts(value: str) -> Iterable[bytes]:
+    """What to search for in text: the value, and the find_passwords in it, in every encoding."""
     whole = {value, value.strip()}
-    for part in secret_parts(value):
+    for part in find_secret_parts(value):
         whole |= {part, unquote(part)}
     for text in whole:
         if len(text.encode(errors="surrogateescape")) >= SHORTEST:
-            yield from encodings(text)
+            yield from encode_variants(text)
+
+
+_URLSAFE = bytes.maketrans(b"+/", b"-_")
+
+
+def encode_variants(value: str) -> Iterator[bytes]:
+    """The value itself, and in base64, hexadecimal, percent-encoding and JSON."""
+    import json  # only where there are secrets
+
+    raw = value.encode(errors="surrogateescape")
+    yield raw
+    yield raw.replace(b"\n", b"\r\n")  # as a terminal prints it
+    yield raw.hex().encode()
+    yield raw.hex().upper().encode()
+    for quoted in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield quoted.encode()
+        yield _lower_percent(quoted).encode()
+    for ascii_only in (True, False):
+        yield json.dumps(value, ensure_ascii=ascii_only)[1:-1].encode(errors="surrogateescape")
+    yield from _base64(raw)
+
+
+def _base64(raw: bytes) -> Iterator[bytes]:
+    """The characters that depend on the value alone, wherever it stands in what was encoded.
+
+    Three bytes become four characters, so there are three alignments. A character that also holds
+    bits of the byte before or after the value is left out: it differs with its surroundings.
+    """
+    for before in range(3):
+        first, end = -(-before * 8 // 6), (before + len(raw)) * 8 // 6
+        standard = base64.b64encode(bytes(before) + raw)[first:end]
+        yield standard
+        yield standard.translate(_URLSAFE)
+
+
+def _lower_percent(quoted: str) -> str:
+    """`%2F` as `%2f`."""
+    head, *rest = quoted.split("%")
+    return "%".join([head, *(part[:2].lower() + part[2:] for part in rest)])

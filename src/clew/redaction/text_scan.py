@@ -1,7 +1,6 @@
-"""Where secrets stand in a text that is not known to hold any: by their form and surroundings.
+"""Find secrets in a text by their form and context, without knowing their values.
 
-Each finding has a name, by which a repeat asks for the value again: that of the option, of the
-variable or of the header, or none.
+A finding has the name of its option, variable or header, if any: a repeat asks for the value by it.
 """
 
 import re
@@ -67,17 +66,17 @@ _FOLLOWING = {"sshpass": ("-p",), "curl": ("-u", "--user"), "redis-cli": ("-a",)
 """Programs with a short option whose secret value is the next word."""
 
 
-def passwords(text: str) -> Iterator[str]:
-    """The passwords in the addresses of a text (`scheme://user:password@host`)."""
+def find_passwords(text: str) -> Iterator[str]:
+    """The find_passwords in the addresses of a text (`scheme://user:password@host`)."""
     if "://" in text:
         for match in re.finditer(_AUTHORITY, text):
             yield match[1]
 
 
-def secret_parts(value: str) -> Iterator[str]:
-    """What is secret about the value of a variable, whatever the variable is called. A user's name
-    in an address is not."""
-    yield from passwords(value)
+def find_secret_parts(value: str) -> Iterator[str]:
+    """The secret parts of a variable's value, whatever the variable's name. A user name in a URL is
+    not secret."""
+    yield from find_passwords(value)
     for found in find_in_text(value):
         if found.name:
             yield value[found.start : found.end]
@@ -92,15 +91,15 @@ def find_in_words(
     suspect = "://" in text or _is_suspect(text) or has_token(text)
     if not (suspect or patterns or program in _ATTACHED or program in _FOLLOWING):
         return
-    asked: str | None = None
+    option: str | None = None
     script = False
     for number, word in enumerate(words):
-        if asked and not re.fullmatch(_FLAG, word) and _is_given(word):
-            found = [Finding(0, len(word), asked)]
+        if option and not re.fullmatch(_FLAG, word) and _is_literal(word):
+            found = [Finding(0, len(word), option)]
         else:
-            found = [*_attached(program, word), *find_in_text(word, patterns, script=script)]
+            found = [*_find_attached(program, word), *find_in_text(word, patterns, script=script)]
         script = bool(re.fullmatch(_SCRIPT_FOLLOWS, word))
-        asked = _asking(program, word, patterns)
+        option = _next_word_option(program, word, patterns)
         if found:
             yield number, found
 
@@ -117,22 +116,22 @@ def find_in_text(
     for start, end in find_tokens(text):
         yield Finding(start, end, "token")
     if patterns or _is_suspect(text):
-        yield from _options(text, patterns, script)
-        yield from _assignments(text, patterns, script)
+        yield from _find_options(text, patterns, script)
+        yield from _find_assignments(text, patterns, script)
         for match in re.finditer(_HEADER, text):
-            if _is_given(match[2]):
-                yield _inside(match, match[1])
+            if _is_literal(match[2]):
+                yield _value_finding(match, match[1])
         for match in re.finditer(_MEMBER, text):
-            if is_secret_option(match[2], patterns) and _is_given(match[4]):
+            if is_secret_option(match[2], patterns) and _is_literal(match[4]):
                 yield Finding(*match.span(4), match[2])
-        yield from _pairs(text)
+        yield from _find_pairs(text)
 
 
 def find_in_url(url: str) -> Iterator[Finding]:
-    """Who asks, and what lets them in."""
+    """The credentials in a URL: user and password, secret parameters, access tokens."""
     match = re.match(_USERINFO, url) if "@" in url else None
     if match and match[1] not in ("", MASK) and (":" in match[1] or url[:4].lower() == "http"):
-        yield Finding(*match.span(1))  # a user's name alone is no secret; with HTTP it may be one
+        yield Finding(*match.span(1))  # with HTTP, a user name alone may be a token
     for match in re.finditer(_PARAMETER, url) if "=" in url else ():
         if match[2] not in ("", MASK) and is_secret_parameter(unquote(match[1])):
             yield Finding(*match.span(2), unquote(match[1]))
@@ -140,8 +139,9 @@ def find_in_url(url: str) -> Iterator[Finding]:
         yield Finding(start, end, "token")
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings in order, those that overlap as one, with the name of one that covers it."""
+def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort the findings and join those that overlap; a joined one keeps the name of a finding that
+    covers it."""
     done: list[Finding] = []
     for found in sorted(findings, key=lambda one: one[:2]):
         if done and found.start < done[-1].end:
@@ -155,19 +155,18 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def mask_text(text: str) -> str:
-    """The text without what its form shows to be secret: for logs and messages, of which each line
-    stands for itself."""
-    lines = _masked(text, find_in_text(text)).split("\n")
-    return "\n".join(_masked(line, _pairs(line)) for line in lines)
+    """Mask the secrets in a log or message, and the pairs in each of its lines."""
+    lines = _mask_findings(text, find_in_text(text)).split("\n")
+    return "\n".join(_mask_findings(line, _find_pairs(line)) for line in lines)
 
 
 def mask_url(url: str) -> str:
-    """The URL without who asks and what lets them in: no userinfo, no secret parameters."""
-    return _masked(url, find_in_url(url))
+    """Mask the user and password of a URL, its secret parameters and access tokens."""
+    return _mask_findings(url, find_in_url(url))
 
 
-def _masked(text: str, findings: Iterable[Finding]) -> str:
-    for found in reversed(merged(findings)):
+def _mask_findings(text: str, findings: Iterable[Finding]) -> str:
+    for found in reversed(merge_findings(findings)):
         text = text[: found.start] + MASK + text[found.end :]
     return text
 
@@ -177,34 +176,34 @@ def _is_suspect(text: str) -> bool:
     return any(hint in lower for hint in _HINTS)
 
 
-def _options(text: str, patterns: tuple[str, ...], script: bool) -> Iterator[Finding]:
-    for match in _matches(_WHOLE_OPTION, _OPTION, text, script):
+def _find_options(text: str, patterns: tuple[str, ...], script: bool) -> Iterator[Finding]:
+    for match in _find_matches(_WHOLE_OPTION, _OPTION, text, script):
         is_flag = text[match.end(1)] != "=" and re.fullmatch(_FLAG, match[2])
-        if is_secret_option(match[1], patterns) and _is_given(match[2]) and not is_flag:
-            yield _inside(match, match[1])
+        if is_secret_option(match[1], patterns) and _is_literal(match[2]) and not is_flag:
+            yield _value_finding(match, match[1])
 
 
-def _assignments(text: str, patterns: tuple[str, ...], script: bool) -> Iterator[Finding]:
-    for match in _matches(_WHOLE_ASSIGNMENT, _ASSIGNMENT, text, script):
-        if match[1].isupper() and is_secret_variable(match[1], patterns) and _is_given(match[2]):
-            yield _inside(match, match[1])
+def _find_assignments(text: str, patterns: tuple[str, ...], script: bool) -> Iterator[Finding]:
+    for match in _find_matches(_WHOLE_ASSIGNMENT, _ASSIGNMENT, text, script):
+        if match[1].isupper() and is_secret_variable(match[1], patterns) and _is_literal(match[2]):
+            yield _value_finding(match, match[1])
 
 
-def _matches(whole: str, part: str, text: str, script: bool) -> Iterable[re.Match[str]]:
-    """In a word `NAME=VALUE` all that follows is the value; in a script a space ends it."""
+def _find_matches(whole: str, part: str, text: str, script: bool) -> Iterable[re.Match[str]]:
+    """In a word `NAME=VALUE`, the value is the rest of the word; in a script, a space ends it."""
     match = None if script else re.fullmatch(whole, text)
     return (match,) if match else re.finditer(part, text)
 
 
-def _pairs(text: str) -> Iterator[Finding]:
-    """Passwords in connection strings. A program's source has such pairs, too: it has brackets."""
+def _find_pairs(text: str) -> Iterator[Finding]:
+    """Passwords in connection strings. Text with brackets is source code, with pairs of its own."""
     if "=" in text and "(" not in text:
         for match in re.finditer(_PAIR, text):
-            if _is_given(match[2]):
-                yield _inside(match, match[1])
+            if _is_literal(match[2]):
+                yield _value_finding(match, match[1])
 
 
-def _inside(match: re.Match[str], name: str) -> Finding:
+def _value_finding(match: re.Match[str], name: str) -> Finding:
     """The value without its quotes."""
     start, end = match.span(2)
     if match[2][:1] in "'\"" and len(match[2]) > 1 and match[2][-1] == match[2][0]:
@@ -212,13 +211,13 @@ def _inside(match: re.Match[str], name: str) -> Finding:
     return Finding(start, end, name)
 
 
-def _is_given(value: str) -> bool:
-    """Whether it is a value, and neither a script's reference to one nor `-` for the input."""
+def _is_literal(value: str) -> bool:
+    """Whether it is a value, and not a reference to a variable or `-` for stdin."""
     plain = value.strip("'\"")
     return plain not in ("", "-", MASK) and not plain.startswith("$")
 
 
-def _asking(program: str, word: str, patterns: tuple[str, ...]) -> str | None:
+def _next_word_option(program: str, word: str, patterns: tuple[str, ...]) -> str | None:
     """The name of the option whose secret value is the next word."""
     if word in _FOLLOWING.get(program, ()):
         return "password"
@@ -228,7 +227,7 @@ def _asking(program: str, word: str, patterns: tuple[str, ...]) -> str | None:
     return name if len(name) > 1 and is_secret_option(name, patterns) else None
 
 
-def _attached(program: str, word: str) -> Iterator[Finding]:
+def _find_attached(program: str, word: str) -> Iterator[Finding]:
     for option in _ATTACHED.get(program, ()):
         if word.startswith(option) and len(word) > len(option):
             yield Finding(len(option), len(word), "password")

@@ -31,7 +31,7 @@ from clew.prov.graph import FOLD_BATCH, check_name
 from clew.prov.queries.executions import get_execution
 from clew.prov.text import decode_text
 from clew.redaction import Redactor
-from clew.redaction.globs import escape
+from clew.redaction.names import escape_glob
 from clew.run import execution_events, execution_locks, record_errors, recovery
 from clew.run.graph_access import GraphAccess
 from clew.run.launch import signal_forwarding, tracer_process
@@ -124,7 +124,7 @@ class Recording:
         self._not_stored = (
             *self._exclude,
             *directory.credential_files(host.environ, host.cwd),
-            *map(escape, host.credential_files),
+            *map(escape_glob, host.credential_files),
         )
         self._pins = pins
         self._decider = decider
