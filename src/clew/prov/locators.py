@@ -54,3 +54,10 @@ def path_json(path: bytes) -> dict[str, str]:
         return {"path": path.decode()}
     except UnicodeDecodeError:
         return {"path": path.decode(errors="replace"), "path_b64": b64encode(path).decode()}
+
+
+def decode_text(raw: bytes | str) -> str:
+    """Bytes, or what Python made of them, as text that any JSON can hold."""
+    if isinstance(raw, str):
+        raw = raw.encode(errors="surrogateescape")
+    return raw.decode(errors="replace")

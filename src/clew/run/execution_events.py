@@ -22,7 +22,7 @@ from clew.prov.events import (
     Started,
     Version,
 )
-from clew.prov.text import decode_text
+from clew.prov.locators import decode_text
 from clew.redaction import Redactor
 from clew.run import record_errors
 from clew.run.launch.execution_backend import ExecutionHost

@@ -28,8 +28,8 @@ from clew.errors import ClewError, NoDatabase, NotFound
 from clew.project_directory import ProjectDirectory, clew_paths
 from clew.prov.events import AnyEvent, Ended
 from clew.prov.graph import FOLD_BATCH, check_name
+from clew.prov.locators import decode_text
 from clew.prov.queries.executions import get_execution
-from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.redaction.names import escape_glob
 from clew.run import execution_events, execution_locks, record_errors, recovery

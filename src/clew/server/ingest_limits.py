@@ -17,7 +17,7 @@ from pathlib import Path
 from starlette.exceptions import HTTPException
 
 from clew.store import Store
-from clew.store.remotes.pack_import import PackImport
+from clew.store.remotes.pack_transfer import PackImport
 
 MAX_REQUESTS = 8
 """Concurrent ingest requests: each may hold a batch or a pack in memory."""

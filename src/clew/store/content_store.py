@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from clew.store.garbage_collector import Live
     from clew.store.remotes import Remote
     from clew.store.remotes.download import Download
-    from clew.store.remotes.pack_export import PackExport
-    from clew.store.remotes.pack_import import PackImport
+    from clew.store.remotes.pack_transfer import PackExport, PackImport
     from clew.store.remotes.upload import Progress, Upload, UploadTarget
 
 _MOST_IN_MEMORY = 64 << 20
@@ -275,13 +274,13 @@ class Store:
 
     def pack_import(self) -> PackImport:
         """Accept contents that this store lacks in packs; they are leased and flushed."""
-        from clew.store.remotes.pack_import import PackImport
+        from clew.store.remotes.pack_transfer import PackImport
 
         return PackImport(self._index, self._writer, self._reader)
 
     def pack_export(self) -> PackExport:
         """Send contents of this store in packs, on request."""
-        from clew.store.remotes.pack_export import PackExport
+        from clew.store.remotes.pack_transfer import PackExport
 
         return PackExport(self._index, self._reader)
 

@@ -5,8 +5,7 @@
     POST files/PATH      ?make=folder, or ?rename=NEW PATH
     DELETE files/PATH    ?everything=true for a directory that is not empty
 
-All of it lies under a prefix, and the page asks for it by relative addresses: so it works behind
-any proxy, under any name.
+All routes are below a prefix, and the page uses relative addresses, so it works behind any proxy.
 """
 
 import logging
@@ -21,7 +20,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError, UsageError
-from clew.viewer import file_operations, upload
+from clew.viewer import upload
 from clew.viewer.directory_listing import MAX_ENTRIES, list_directory
 from clew.viewer.download import FileResponse
 from clew.viewer.origin_check import refuse_request
@@ -54,8 +53,7 @@ class Viewer:
         names: Collection[str] | None,
         access_digest: str | None = None,
     ) -> None:
-        """`prefix` begins and ends with a slash; `names` and `access_digest`: see
-        `origin_check`."""
+        """`prefix` begins and ends with a slash; `names`, `access_digest`: see `origin_check`."""
         self._volume = volume
         self._prefix = prefix.encode()
         self._names = names
@@ -121,7 +119,7 @@ def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
         offset = upload.count_received(volume, path, key)
         return Response(headers={"Upload-Offset": str(offset), "Cache-Control": "no-store"})
     query = request.query_params
-    if stat.S_ISDIR(volume.look(path).st_mode):
+    if stat.S_ISDIR(volume.stat(path).st_mode):
         listing = list_directory(
             volume,
             path,
@@ -145,10 +143,10 @@ def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
 def _post(volume: Volume, path: bytes, request: Request) -> Response:
     query = request.query_params
     if query.get("make") == "folder":
-        file_operations.make_directory(volume, path)
+        volume.make_directory(path)
         return Response(status_code=201)
     if "rename" in query:
-        file_operations.rename(volume, path, _bytes(request, b"rename"))
+        volume.rename(path, _bytes(request, b"rename"))
         return Response(status_code=204)
     raise UsageError("?make=folder or ?rename=NEW PATH")
 
@@ -158,8 +156,7 @@ def _delete(volume: Volume, path: bytes, request: Request) -> Response:
     if key is not None:
         upload.discard(volume, path, key)
     else:
-        everything = request.query_params.get("everything") == "true"
-        file_operations.delete(volume, path, everything=everything)
+        volume.delete(path, recursive=request.query_params.get("everything") == "true")
     return Response(status_code=204)
 
 

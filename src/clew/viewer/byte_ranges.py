@@ -1,4 +1,4 @@
-"""Which part of a file is asked for, or sent."""
+"""Parse the headers Range and Content-Range, and make ETags."""
 
 import os
 import re
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from clew.errors import UsageError
 
-_ASKED = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
-_SENT = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
-_NOTHING = re.compile(r"bytes \*/(\d{1,18})")
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
+_EMPTY_RANGE = re.compile(r"bytes \*/(\d{1,18})")
 
 
 class Unsatisfiable(Exception):
-    """The part begins where the file has ended."""
+    """The range begins after the end of the file."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class ByteRange:
 
 
 def parse_range(header: str | None, size: int) -> ByteRange | None:
-    """The part of `size` bytes that a Range asks for; None: all of it, also where the header
-    is one we do not know, as HTTP has it."""
-    found = _ASKED.fullmatch(header.strip()) if header else None
+    """The range of a file of `size` bytes; None: all of it, also for an unknown header, as HTTP
+    requires."""
+    found = _RANGE.fullmatch(header.strip()) if header else None
     if found is None or not (found[1] or found[2]):
         return None
     if not found[1]:
@@ -48,12 +48,12 @@ def parse_range(header: str | None, size: int) -> ByteRange | None:
 
 
 def parse_content_range(header: str) -> ByteRange:
-    """The part of a file that a Content-Range says is sent; `*` says that nothing is left to
-    send, since no range that has a first and a last byte is empty."""
-    if nothing := _NOTHING.fullmatch(header.strip()):
-        total = int(nothing[1])
+    """The range that a request sends; `*`: nothing, since a range with a first and a last byte
+    cannot be empty."""
+    if empty := _EMPTY_RANGE.fullmatch(header.strip()):
+        total = int(empty[1])
         return ByteRange(total, 0, total)
-    found = _SENT.fullmatch(header.strip())
+    found = _CONTENT_RANGE.fullmatch(header.strip())
     first, last, total = map(int, found.groups()) if found else (1, 0, 0)
     if not first <= last < total:
         raise UsageError("Content-Range must be: bytes FIRST-LAST/TOTAL, or bytes */TOTAL")
@@ -61,5 +61,5 @@ def parse_content_range(header: str) -> ByteRange:
 
 
 def etag_of(found: os.stat_result) -> str:
-    """Another one whenever a file was changed."""
+    """A value that changes whenever the file changes."""
     return f'"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"'

@@ -79,7 +79,7 @@ def _complete(volume: Volume, above: bytes, entry: dict[str, Any]) -> None:
     if entry["kind"] != "link":
         return
     try:
-        found = volume.look(b"/".join((above, raw)))
+        found = volume.stat(b"/".join((above, raw)))
     except ClewError:
         entry["leads"] = None
     else:

@@ -1,8 +1,7 @@
-"""A file, sent piece by piece: the next is read while one is on its way.
+"""Send a file piece by piece, reading the next piece while one is sent.
 
-What a volume holds was not written by who shows it: nothing of it may run in a browser as if it
-were a page of this server. So text is plain text, whatever it says it is, and what may hold scripts
-is only ever saved.
+The files of a volume are untrusted: none may run in a browser as a page of this server. So all text
+is sent as plain text, and types that may contain scripts are only downloaded.
 """
 
 import asyncio
@@ -21,12 +20,12 @@ CHUNK_BYTES = 1 << 20
 _SHOWN = ("image/", "audio/", "video/")
 _TEXTS = frozenset(("application/json", "application/x-sh", "application/toml", "application/yaml"))
 _SAVED = frozenset(("image/svg+xml",))
-"""These may hold scripts. As a picture in a page they are shown all the same."""
+"""These may contain scripts. As an image in a page they are still shown."""
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
 class FileResponse:
-    """The answer to a GET or HEAD of a file."""
+    """The response to a GET or HEAD of a file."""
 
     def __init__(
         self,
@@ -38,8 +37,8 @@ class FileResponse:
         same: str | None = None,
         save: bool = False,
     ) -> None:
-        """`wanted`: the Range that is asked for, `same`: if the file still has this etag; `have`:
-        the etag of what the client has already; `save`: not to be shown."""
+        """`wanted`: the Range header; `same`: If-Range; `have`: If-None-Match; `save`: download
+        it instead of showing it."""
         self._path = path
         self._descriptor = volume.fetch(path)
         found = os.fstat(self._descriptor)
@@ -107,7 +106,7 @@ class FileResponse:
 
 
 async def _left(receive: Receive) -> None:
-    """Until the client has gone."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

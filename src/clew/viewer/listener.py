@@ -1,4 +1,4 @@
-"""Listening: from the command to the last answer."""
+"""Serve the viewer with uvicorn until it is stopped."""
 
 import re
 import signal
@@ -13,7 +13,7 @@ from clew.viewer.app import Viewer
 from clew.viewer.origin_check import is_local
 from clew.viewer.volume import Volume
 
-_AT_ONCE = 512
+_MAX_CONNECTIONS = 512
 """Maximum number of connections; more get 503."""
 _GRACE_SECONDS = 10
 
@@ -28,9 +28,11 @@ def serve(
     access_digest: str | None = None,
     started: Callable[[str], None],
 ) -> None:
-    """Show a directory until told to end; `started` is told the address once it listens. Behind
-    a proxy that keeps the address, `prefix` is what the address begins with; `names`: others that
-    it is asked under, where it listens to this machine alone; `access_digest`: see `guarding`."""
+    """Serve a directory until SIGTERM or SIGINT; `started` gets the address once it listens.
+
+    `prefix`: the beginning of the path, which a proxy keeps. `names`, `access_digest`: see
+    `origin_check`; the names count only on a loopback address.
+    """
     if access_digest is not None and not re.fullmatch(r"[0-9a-f]{64}", access_digest):
         raise UsageError("--access-digest is a SHA-256 in 64 hexadecimal digits")
     if not prefix.startswith("/") or not prefix.isascii() or any(c in prefix for c in "?#% "):
@@ -46,22 +48,18 @@ def serve(
         server_header=False,
         lifespan="off",
         ws="none",
-        limit_concurrency=_AT_ONCE,
+        limit_concurrency=_MAX_CONNECTIONS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     try:
         shown = f"[{host}]" if ":" in host else host
         started(f"http://{shown}:{listening.getsockname()[1]}{prefix}")
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _ended)  # which uvicorn sends once more, at its end
+            signal.signal(number, lambda *_: None)  # uvicorn raises it again when it has ended
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
         volume.close()
-
-
-def _ended(*_: object) -> None:
-    """All is put in order after the last answer."""
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,9 +1,9 @@
-"""The body of a PUT, on its way to the disk: the next piece comes while one is written."""
+"""Receive the body of a PUT, writing one piece while the next arrives."""
 
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
-from typing import TypedDict
+from typing import Any
 
 from fastapi.concurrency import contextmanager_in_threadpool
 from starlette.concurrency import run_in_threadpool
@@ -17,18 +17,13 @@ from clew.viewer.problems import problem_response
 from clew.viewer.upload import Upload, open_upload
 from clew.viewer.volume import Volume
 
-_PIECE = 1 << 20
-
-
-class _Conditions(TypedDict):
-    expected: str | None
-    new: bool
+_PIECE_BYTES = 1 << 20
 
 
 async def receive_upload(volume: Volume, path: bytes, request: Request) -> Response:
-    """Write what is sent. A part must go on where the one before ended; who does not know where
-    that was is told (409, `Upload-Offset`). All may have come and not be in its place yet, because
-    something else was there, or the viewer was ended: then the last part is an empty one."""
+    """Write a file or a part of one. A part must begin where the previous one ended; otherwise 409
+    with `Upload-Offset` says where. If everything was received but the file could not be put in its
+    place, because another was there or the viewer ended, an empty last part does it."""
     header = request.headers.get("content-range")
     part = None if header is None else byte_ranges.parse_content_range(header)
     key = secrets.token_hex(16)
@@ -44,9 +39,9 @@ async def receive_upload(volume: Volume, path: bytes, request: Request) -> Respo
 
 async def _whole(found: Upload, request: Request) -> Response:
     try:
-        await run_in_threadpool(_may, found, request)
+        await run_in_threadpool(_check, found, request)
         await _write(found, request)
-        return await run_in_threadpool(_finished, found, request)
+        return await run_in_threadpool(_finish, found, request)
     except BaseException:
         found.drop()
         raise
@@ -59,15 +54,15 @@ async def _part(found: Upload, request: Request, part: ByteRange) -> Response:
         end = f"Content-Range: bytes */{part.total} puts it in its place, and sends nothing"
         hint = end if found.size == part.total else "go on from there"
         return problem_response(409, "busy", message, hint=hint, headers=headers)
-    await run_in_threadpool(_may, found, request)
+    await run_in_threadpool(_check, found, request)
     await _write(found, request, most=part.length)
     if found.size < part.total:
         return JSONResponse({"received": found.size}, 202, {"Upload-Offset": str(found.size)})
-    return await run_in_threadpool(_finished, found, request)
+    return await run_in_threadpool(_finish, found, request)
 
 
 async def _write(found: Upload, request: Request, *, most: int | None = None) -> None:
-    """What came is written, also when no more of it will come."""
+    """Write what arrives, also if the client disconnects before the end."""
     first = found.size
     writing: asyncio.Task[None] | None = None
     try:
@@ -83,36 +78,32 @@ async def _write(found: Upload, request: Request, *, most: int | None = None) ->
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    """Large ones: each is a call to the disk."""
-    waiting: list[bytes] = []
-    size = 0
+    """The body in large pieces, since each is a call to the disk."""
+    waiting = bytearray()
     try:
         async for data in request.stream():
-            waiting.append(data)
-            size += len(data)
-            if size >= _PIECE:
-                yield b"".join(waiting)
-                waiting, size = [], 0
+            waiting += data
+            if len(waiting) >= _PIECE_BYTES:
+                yield bytes(waiting)
+                waiting.clear()
     except ClientDisconnect:
-        if size:
-            yield b"".join(waiting)
+        if waiting:
+            yield bytes(waiting)
         raise
-    if size:
-        yield b"".join(waiting)
+    if waiting:
+        yield bytes(waiting)
 
 
-def _may(found: Upload, request: Request) -> None:
+def _check(found: Upload, request: Request) -> None:
     """Check before the upload whether the file could be written, not after gigabytes."""
     found.check(**_conditions(request))
 
 
-def _finished(found: Upload, request: Request) -> Response:
+def _finish(found: Upload, request: Request) -> Response:
     etag, new = found.finish(**_conditions(request))
     return Response(status_code=201 if new else 204, headers={"ETag": etag})
 
 
-def _conditions(request: Request) -> _Conditions:
-    return {
-        "expected": request.headers.get("if-match"),
-        "new": request.headers.get("if-none-match") == "*",
-    }
+def _conditions(request: Request) -> dict[str, Any]:
+    headers = request.headers
+    return {"expected": headers.get("if-match"), "new": headers.get("if-none-match") == "*"}

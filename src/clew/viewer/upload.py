@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from clew.errors import Busy, Exists, NotAllowed
-from clew.viewer import linux_calls
 from clew.viewer.byte_ranges import etag_of
-from clew.viewer.volume import Volume, display_path, translate_errors
+from clew.viewer.volume import Volume, display_path, rename_new, translate_errors
 
 _PREFIX = ".clew-upload-"
 _KEPT = 7 * 24 * 3600
@@ -62,7 +61,7 @@ class Upload:
             os.fsync(self._descriptor)
             before = self.check(expected=expected, new=new)
             if before is None:
-                linux_calls.rename_new(self._directory, self._draft, self._directory, self._name)
+                rename_new(self._directory, self._draft, self._directory, self._name)
             else:
                 os.fchmod(self._descriptor, stat.S_IMODE(before.st_mode))
                 os.rename(
@@ -97,7 +96,7 @@ class Upload:
 @contextmanager
 def open_upload(volume: Volume, path: bytes, key: str) -> Iterator[Upload]:
     """Start or resume the upload with this key to this path."""
-    with volume.place(path) as (directory, name):
+    with volume.parent(path) as (directory, name):
         draft = _draft(name, key)
         _sweep(directory)
         with translate_errors(path):
@@ -110,7 +109,7 @@ def open_upload(volume: Volume, path: bytes, key: str) -> Iterator[Upload]:
 
 def count_received(volume: Volume, path: bytes, key: str) -> int:
     """The bytes of an upload that were received."""
-    with volume.place(path) as (directory, name):
+    with volume.parent(path) as (directory, name):
         try:
             return os.lstat(_draft(name, key), dir_fd=directory).st_size
         except FileNotFoundError:

@@ -1,25 +1,29 @@
 """Access to one directory, and to nothing outside it.
 
-Everything is opened here, relative to the directory that was opened at the start. Paths hold no
-`..`; links inside may be followed as long as they stay inside. Who changes links or directories
-while something is opened gains nothing: the kernel resolves the whole path (`openat2`), or, where
-it is too old for that, each part is opened by itself and no link is followed at all. What is made,
-renamed or deleted is named by an open directory and one name in it.
+All paths are opened relative to the directory that was opened at the start. They contain no `..`;
+links are followed only within the directory. Changing links or directories meanwhile does not help
+an attacker: the kernel resolves the whole path (`openat2`); on an older kernel each part is opened
+alone and no link is followed. Changes are made by an open directory and a name in it.
 """
 
+import ctypes
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from clew.confined_files import openat2
 from clew.errors import ClewError, Exists, Full, NotAllowed, NotFound, UsageError
-from clew.viewer import linux_calls
 
 _LONGEST_NAME = 255
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PASS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_BENEATH, _NO_MAGIC = 0x08, 0x02
+_NO_REPLACE = 1
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Volume:
@@ -39,7 +43,7 @@ class Volume:
             yield found
 
     @contextmanager
-    def place(self, path: bytes) -> Iterator[tuple[int, bytes]]:
+    def parent(self, path: bytes) -> Iterator[tuple[int, bytes]]:
         """The open parent directory of a path, and the name in it."""
         *above, name = split_path(path) or [b""]
         if not name:
@@ -62,15 +66,39 @@ class Volume:
             raise NotAllowed(f"{display_path(path)} is not a file")
         return found
 
-    def look(self, path: bytes) -> os.stat_result:
+    def stat(self, path: bytes) -> os.stat_result:
         """The status of a path, through links, without opening it."""
         with translate_errors(path), _closing(self._open(path, os.O_PATH | os.O_CLOEXEC)) as found:
             return os.fstat(found)
 
+    def make_directory(self, path: bytes) -> None:
+        with self.parent(path) as (directory, name):
+            os.mkdir(name, dir_fd=directory)
+
+    def rename(self, path: bytes, new: bytes) -> None:
+        """Rename or move something; an existing file is never replaced."""
+        old_parts, new_parts = split_path(path), split_path(new)
+        if len(new_parts) > len(old_parts) and new_parts[: len(old_parts)] == old_parts:
+            raise UsageError("a directory cannot be moved into itself")
+        with self.parent(path) as (old_directory, old), self.parent(new) as (directory, name):
+            with translate_errors(path):
+                os.lstat(old, dir_fd=old_directory)
+            rename_new(old_directory, old, directory, name)
+
+    def delete(self, path: bytes, *, recursive: bool = False) -> None:
+        """Delete a file, a link (not its target) or a directory; no link is followed."""
+        with self.parent(path) as (directory, name):
+            if not stat.S_ISDIR(os.lstat(name, dir_fd=directory).st_mode):
+                os.unlink(name, dir_fd=directory)
+            elif recursive:
+                shutil.rmtree(os.fsdecode(name), dir_fd=directory)
+            else:
+                os.rmdir(name, dir_fd=directory)
+
     def _open(self, path: bytes, flags: int) -> int:
         names = split_path(path)
         if not self._walk:
-            return linux_calls.open_beneath(self._root, b"/".join(names) or b".", flags)
+            return open_beneath(self._root, b"/".join(names) or b".", flags)
         here = os.dup(self._root)
         for name in names[:-1]:
             with _closing(here):
@@ -129,7 +157,7 @@ def _explanation(error: OSError, name: str) -> ClewError:  # noqa: PLR0911 - one
 def _supports_openat2(directory: int) -> bool:
     """Whether the kernel supports `openat2`."""
     try:
-        os.close(linux_calls.open_beneath(directory, b".", _PASS))
+        os.close(open_beneath(directory, b".", _PASS))
     except OSError:
         return False
     return True
@@ -146,3 +174,24 @@ def _closing(descriptor: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def open_beneath(directory: int, path: bytes, flags: int, mode: int = 0) -> int:
+    """Open `path` if it is in the directory. The kernel follows links, and fails with EXDEV as soon
+    as one leads out, whatever is renamed meanwhile."""
+    return openat2(directory, path, flags, mode, _BENEATH | _NO_MAGIC)
+
+
+def rename_new(old_directory: int, old: bytes, new_directory: int, new: bytes) -> None:
+    """Rename, unless the new name exists."""
+    if _libc.renameat2(old_directory, old, new_directory, new, _NO_REPLACE) == 0:
+        return
+    number = ctypes.get_errno()
+    if number not in (errno.EINVAL, errno.ENOSYS):
+        raise OSError(number, os.strerror(number), os.fsdecode(new))
+    try:  # a file system without RENAME_NOREPLACE
+        os.lstat(new, dir_fd=new_directory)
+    except FileNotFoundError:
+        os.rename(old, new, src_dir_fd=old_directory, dst_dir_fd=new_directory)
+    else:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(new))

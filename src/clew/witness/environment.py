@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.packages.os_release import read_os_release
-from clew.prov.text import decode_text
+from clew.prov.locators import decode_text
 from clew.redaction import Redactor
 from clew.witness.accelerators import accelerators
 

@@ -14,8 +14,8 @@ from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 from clew.db import Connection, connect
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
+from clew.prov.queries.contents import list_live_digests
 from clew.prov.queries.executions import find_execution, list_executions
-from clew.prov.queries.live_digests import list_live_digests
 
 PROJECT = "p" * 32
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import ClewError, Exists, NotAllowed, NotFound, UsageError
-from clew.viewer import file_operations
 from clew.viewer.directory_listing import list_directory
 from clew.viewer.upload import open_upload
 from clew.viewer.volume import Volume
@@ -65,7 +64,7 @@ def test_no_link_leads_out(volume: Volume, path: bytes) -> None:
     with pytest.raises((NotAllowed, NotFound)):
         content(volume, path)
     with pytest.raises((NotAllowed, NotFound)):
-        volume.look(path)
+        volume.stat(path)
 
 
 @pytest.mark.parametrize("path", [b"../outside/secret", b"inner/../../outside", b"./file", b"a\0b"])
@@ -81,15 +80,15 @@ def test_nothing_is_listed_made_or_deleted_through_a_link(
     with pytest.raises(ClewError):
         list_directory(volume, path)
     with pytest.raises(ClewError):
-        file_operations.make_directory(volume, path + b"/made")
+        volume.make_directory(path + b"/made")
     with pytest.raises(ClewError), open_upload(volume, path + b"/sent", "key"):
         pass
     with pytest.raises(ClewError):
-        file_operations.delete(volume, path + b"/secret")
+        volume.delete(path + b"/secret")
     with pytest.raises(ClewError):
-        file_operations.rename(volume, b"file", path + b"/file")
+        volume.rename(b"file", path + b"/file")
     with pytest.raises(ClewError):
-        file_operations.rename(volume, path + b"/secret", b"taken")
+        volume.rename(path + b"/secret", b"taken")
     assert [entry.name for entry in outside.iterdir()] == ["secret"]
     assert (outside / "secret").read_bytes() == SECRET
 
@@ -113,28 +112,28 @@ def test_links_inside_are_followed(root: Path) -> None:
 def test_deleting_follows_no_link(volume: Volume, root: Path, outside: Path) -> None:
     (root / "inner" / "way").symlink_to(outside)
     with pytest.raises(Exists):
-        file_operations.delete(volume, b"inner")
-    file_operations.delete(volume, b"inner", everything=True)
-    file_operations.delete(volume, b"out")
+        volume.delete(b"inner")
+    volume.delete(b"inner", recursive=True)
+    volume.delete(b"out")
     assert not (root / "inner").exists()
     assert not (root / "out").is_symlink()
     assert (outside / "secret").read_bytes() == SECRET
     for path in (b"", b"/"):
         with pytest.raises(NotAllowed):
-            file_operations.delete(volume, path, everything=True)
+            volume.delete(path, recursive=True)
 
 
 def test_renaming_replaces_nothing(volume: Volume, root: Path) -> None:
     with pytest.raises(Exists):
-        file_operations.rename(volume, b"file", b"inner/file")
+        volume.rename(b"file", b"inner/file")
     with pytest.raises(UsageError):
-        file_operations.rename(volume, b"inner", b"inner/deep/inner")
+        volume.rename(b"inner", b"inner/deep/inner")
     with pytest.raises(NotFound):
-        file_operations.rename(volume, b"nowhere", b"somewhere")
-    file_operations.rename(volume, b"file", b"inner/renamed")
+        volume.rename(b"nowhere", b"somewhere")
+    volume.rename(b"file", b"inner/renamed")
     assert (root / "inner" / "renamed").read_bytes() == b"a file"
     with pytest.raises(Exists):
-        file_operations.make_directory(volume, b"inner")
+        volume.make_directory(b"inner")
 
 
 def test_a_race_gains_nothing(volume: Volume, root: Path, outside: Path) -> None:

@@ -172,8 +172,8 @@ def _send(project: ProjectState, server: Server, uid: str, progress: Progress) -
     """Send one execution; returns its id at the server, or None if it was removed."""
     from clew.prov.events import to_batch
     from clew.prov.export.recorded_events import export_events
+    from clew.prov.queries.contents import list_live_digests
     from clew.prov.queries.executions import find_execution
-    from clew.prov.queries.live_digests import list_live_digests
     from clew.store import Store
 
     graph = project.graph

@@ -14,13 +14,12 @@ from clew.api.local.executions import find_execution
 from clew.api.local.repeat import Say, run_plan
 from clew.errors import NotAllowed, NotFound
 from clew.prov.locators import path_json
-from clew.prov.queries import live_digests
+from clew.prov.queries import contents
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.checkout import atomic_directory, working_tree
 from clew.replay.checkout.changes import Changes, find_added_credentials, find_changes, scan_files
 from clew.replay.checkout.commit_files import amend_files
-from clew.replay.checkout.layout import MODE_BITS, checkout_path
-from clew.replay.checkout.working_tree import Checkout, TrackedFile
+from clew.replay.checkout.working_tree import MODE_BITS, Checkout, TrackedFile, checkout_path
 from clew.replay.compare.output_comparison import Comparison
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.repeat_report import RepeatReport
@@ -195,7 +194,7 @@ def kept_digests(project: ProjectState, execution: str, digests: set[str]) -> se
         used = {version.digest for version in record.versions.values() if version.stored}
     except NotFound:  # it was removed
         used = set()
-    known = live_digests.list_live_digests(project.graph) if digests - used else set()
+    known = contents.list_live_digests(project.graph) if digests - used else set()
     return digests & (used | known)
 
 

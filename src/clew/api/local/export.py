@@ -102,7 +102,7 @@ def _crate(project: ProjectState, text: str, directory: Path, say: Say) -> None:
 
 
 def _dockerfile(project: ProjectState, text: str, directory: Path, say: Say) -> None:
-    from clew.replay.export.build_context import write_context
+    from clew.replay.export.dockerfile import write_context
     from clew.store import Store
 
     portable = _portable(project, text, say)

@@ -15,8 +15,8 @@ from clew.api.results import Check, Execution, Problem, Reclaimed
 from clew.errors import Busy, ClewError, Full, UsageError
 from clew.prov.events import from_batch
 from clew.prov.import_scope import find_facts_out_of_scope
+from clew.prov.queries.contents import list_live_digests
 from clew.prov.queries.formats import execution_id
-from clew.prov.queries.live_digests import list_live_digests
 from clew.prov.signatures import find_unsigned_changes, list_all_signatures
 from clew.store import Store
 from clew.store.types import format_digest

@@ -16,7 +16,7 @@ from clew.api.local import versions
 from clew.api.local.repeat import Say
 from clew.errors import ClewError, Damaged, NoContent, NotFound
 from clew.prov.locators import file_locator, path_of
-from clew.prov.queries import producers
+from clew.prov.queries import contents
 from clew.prov.queries.execution_record import ExecutionRecord, Version, load_record
 from clew.prov.queries.formats import STREAM, execution_id, path_fields
 from clew.prov.queries.lineage import content_links
@@ -233,7 +233,7 @@ class _Sources:
         return self._runs(works, found, values, network=network, gpu=gpu)
 
     def _inputs(self, work: Candidate) -> list[tuple[str, str | None]]:
-        return producers.list_inputs(self._project.graph, self._keys[work.number])
+        return contents.list_inputs(self._project.graph, self._keys[work.number])
 
     def _digests(self, work: Candidate) -> set[tuple[str, str]]:
         """(digest, locator) of the inputs whose content is known."""
@@ -265,7 +265,7 @@ class _Sources:
         return self._find_in_archive(digest)
 
     def _find_in_archive(self, digest: str) -> bool:
-        places = producers.list_locations(self._project.graph, digest)
+        places = contents.list_locations(self._project.graph, digest)
         if any(self._is_provided(locator) for locator, _ in places):
             return False  # what is used is stored, and credentials must not be
         for archive in self._links.find_in_archives(digest_bytes(digest)):
@@ -275,7 +275,7 @@ class _Sources:
         return False
 
     def _on_disk(self, digest: str) -> bytes | None:
-        for locator, size in producers.list_locations(self._project.graph, digest):
+        for locator, size in contents.list_locations(self._project.graph, digest):
             path = path_of(locator)
             if path is None or self._is_credential(os.fsdecode(path), partial(open_readonly, path)):
                 continue  # what is used is stored, and credentials must not be
@@ -299,7 +299,7 @@ class _Sources:
     def _makers(self, content: str) -> list[Candidate]:
         if content.startswith(_UNKNOWN):
             return []
-        found = producers.find_producers(self._project.graph, content)
+        found = contents.find_producers(self._project.graph, content)
         return [self._work(producer.execution, producer.number) for producer in found]
 
     def _work(self, key: int, number: int) -> Candidate:
@@ -308,12 +308,12 @@ class _Sources:
             graph = self._project.graph
             needs = {
                 digest or _UNKNOWN + locator
-                for locator, digest in producers.list_inputs(graph, key)
+                for locator, digest in contents.list_inputs(graph, key)
                 if not self._is_provided(locator)
                 and (digest is None or not self._is_available(digest))
             }
             self._works[number] = Candidate(
-                number, frozenset(needs), producers.list_output_digests(graph, key)
+                number, frozenset(needs), contents.list_output_digests(graph, key)
             )
         return self._works[number]
 

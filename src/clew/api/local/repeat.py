@@ -208,7 +208,7 @@ def write_outputs(project: ProjectState, uid: str, directory: Path) -> None:
 
     from clew.prov.locators import path_of
     from clew.prov.queries.execution_record import load_record
-    from clew.replay.checkout.layout import MODE_BITS, checkout_path
+    from clew.replay.checkout.working_tree import MODE_BITS, checkout_path
     from clew.safe_path import SafeDirectory
     from clew.store import Store
 

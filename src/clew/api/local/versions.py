@@ -21,7 +21,7 @@ from clew.prov.queries.files import list_versions
 from clew.prov.queries.pipelines.runs import resolve_task
 from clew.prov.queries.targets import Target, resolve_target
 from clew.redaction import withheld_matcher
-from clew.replay.checkout.layout import MODE_BITS, checkout_path
+from clew.replay.checkout.working_tree import MODE_BITS, checkout_path
 from clew.safe_path import KERNEL_DIRECTORIES, SafeDirectory, check_relative
 from clew.settings import machine_id
 from clew.store import Store

@@ -21,8 +21,7 @@ from clew.errors import Damaged
 from clew.redaction import CREDENTIALS
 from clew.replay.checkout import atomic_directory
 from clew.replay.checkout.changes import find_changes
-from clew.replay.checkout.layout import checkout_path
-from clew.replay.checkout.working_tree import Checkout, TrackedFile
+from clew.replay.checkout.working_tree import Checkout, TrackedFile, checkout_path
 
 _ID = re.compile(r"e\d{1,15}")
 

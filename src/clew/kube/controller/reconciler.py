@@ -7,6 +7,7 @@ reads only the cache, and writes nothing.
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from time import monotonic
 
 from lightkube.core.exceptions import ApiError
 
@@ -16,7 +17,6 @@ from clew.kube.controller import event_relay, status_reasons
 from clew.kube.controller.metrics import Metrics
 from clew.kube.controller.model import DIGEST, ClusterState, Decision, child_of
 from clew.kube.controller.options import Options
-from clew.kube.namespace_security import Namespaces
 from clew.kube.objects import (
     Json,
     Key,
@@ -30,6 +30,7 @@ from clew.kube.objects import (
     uid_of,
 )
 from clew.kube.resources import notebooks, tensorboards, viewers
+from clew.kube.resources.pod_security import enforces_restricted
 
 _LOG = logging.getLogger("clew.operator")
 
@@ -158,3 +159,21 @@ def _refused(resource: Object, status: Json, error: ApiError, cluster: ClusterSt
     ready = status_reasons.ready_condition(resource, why, format_time(cluster.now))
     conditions = [{**c, **ready} if c.get("type") == "Ready" else c for c in status["conditions"]]
     return {**status, "conditions": conditions}
+
+
+_CACHE_SECONDS = 10.0
+
+
+class Namespaces:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[str, tuple[float, bool]] = {}
+
+    async def enforces_restricted(self, name: str) -> bool:
+        known = self._known.get(name)
+        if known is not None and monotonic() - known[0] < _CACHE_SECONDS:
+            return known[1]
+        found = await self._client.get_namespace(name)
+        answer = found is not None and enforces_restricted(found)
+        self._known[name] = monotonic(), answer
+        return answer

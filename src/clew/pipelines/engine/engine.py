@@ -16,12 +16,12 @@ from clew.pipelines.engine.input_resolution import (
     BadInput,
     bind_iteration,
     fill_placeholders,
+    find_producers,
     import_artifact,
     list_loop_items,
     resolve_inputs,
     select_declared,
 )
-from clew.pipelines.engine.producers import find_producers
 from clew.pipelines.engine.scopes import Node, Scope, collect_outputs, join_path
 from clew.pipelines.spec.conditions import CannotCompare
 from clew.pipelines.spec.ir import Dag, Importer, Pipeline

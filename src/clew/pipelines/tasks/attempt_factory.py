@@ -2,15 +2,17 @@
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from typing import Any
 
-from clew.pipelines.engine.input_resolution import BadInput
+from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
 from clew.pipelines.engine.scopes import Node
+from clew.pipelines.spec.command_words import expand_word, output_placeholders
 from clew.pipelines.spec.document_part import InvalidPipeline
 from clew.pipelines.spec.ir import Command, Pipeline, PythonFunction
+from clew.pipelines.spec.values import Values, to_text
 from clew.pipelines.tasks.attempt import Attempt, ForkedAttempt, TaskFiles
-from clew.pipelines.tasks.containers import command
 from clew.pipelines.tasks.venvs import Venvs
 from clew.pipelines.tasks.volumes import MASK_PREFIX, MountPoints
 from clew.pipelines.tasks.worker_pool import SDK_VARIABLES, WorkerPool
@@ -77,7 +79,7 @@ class AttemptFactory:
         """The variables that a task gets in addition to those of the caller."""
         body = node.component.body
         if isinstance(body, Command):
-            variables = command.build_environment(body.environment, node, self._facts)
+            variables = build_environment(body.environment, node, self._facts)
             if self._on_host and shutil.which("python3") != self._python:
                 return {"PATH": f"{os.path.dirname(self._python)}:{self._path}", **variables}
             return variables
@@ -85,14 +87,14 @@ class AttemptFactory:
         variables = dict(SDK_VARIABLES)
         if body.installs:
             variables |= self._venvs.venv_for(body.installs).variables(self._path)
-        return variables | command.build_environment(body.environment, node, self._facts)
+        return variables | build_environment(body.environment, node, self._facts)
 
     def image_digest(self, node: Node) -> str | None:
         """The digest of the image that a task runs in, if any."""
         body = node.component.body
         if self._on_host or not isinstance(body, Command):
             return None
-        image = command.resolve_image(body, node, self._facts)
+        image = resolve_image(body, node, self._facts)
         digest = self._digest(image)
         if digest is None:
             raise BadInput(f"the image {image} is not on this machine")
@@ -124,7 +126,7 @@ class AttemptFactory:
         from clew.pipelines.tasks.process_attempt import Container, ProcessAttempt
 
         def fill(templates: tuple[str, ...]) -> list[str]:
-            return command.build_command(templates, files.node, files.executor_input, self._facts)
+            return build_command(templates, files.node, files.executor_input, self._facts)
 
         attempt = ProcessAttempt(files, self._directory, self._settings, variables, body, fill)
         if self._on_host:
@@ -134,7 +136,7 @@ class AttemptFactory:
         name = f"clew-{os.urandom(6).hex()}"
         attempt.container = Container(
             runtime,
-            command.resolve_image(body, files.node, self._facts),
+            resolve_image(body, files.node, self._facts),
             sorted(name for name in variables if not name.startswith(MASK_PREFIX)),
             sorted((directory, path) for path, directory in {*mounts, *self._workspace()}),
             name,
@@ -153,3 +155,42 @@ class AttemptFactory:
 
         runtime = find_runtime()
         return runtime.digest(image) if runtime else None
+
+
+def build_command(
+    templates: Iterable[str],
+    node: Node,
+    executor_input: Mapping[str, Any],
+    facts: Mapping[str, str],
+) -> list[str]:
+    present = {*node.inputs.parameters, *node.inputs.artifacts}
+    inputs, known = _inputs_and_defaults(node), {**facts, **output_placeholders(executor_input)}
+    return [
+        to_text(fill_placeholders(word, inputs, node, known))
+        for template in templates
+        for word in expand_word(template, present)
+    ]
+
+
+def build_environment(
+    environment: Mapping[str, str], node: Node, facts: Mapping[str, str]
+) -> dict[str, str]:
+    inputs = _inputs_and_defaults(node)
+    return {
+        name: to_text(fill_placeholders(value, inputs, node, facts))
+        for name, value in environment.items()
+    }
+
+
+def resolve_image(body: Command, node: Node, facts: Mapping[str, str]) -> str:
+    return to_text(fill_placeholders(body.image, _inputs_and_defaults(node), node, facts))
+
+
+def _inputs_and_defaults(node: Node) -> Values:
+    """All inputs that the task names, and the defaults of the others."""
+    slots = node.component.inputs.parameters
+    defaults = {name: slot.default for name, slot in slots.items()}
+    return Values(
+        {**defaults, **node.named_inputs.parameters, **node.inputs.parameters},
+        {**node.named_inputs.artifacts, **node.inputs.artifacts},
+    )

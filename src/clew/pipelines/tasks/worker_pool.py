@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clew.errors import ClewError
 from clew.project_directory import ProjectDirectory
-from clew.prov.text import decode_text
+from clew.prov.locators import decode_text
 from clew.redaction import Redactor
 from clew.replay.reuse.reuse_types import TaskVariables
 from clew.run.launch import inherited_env

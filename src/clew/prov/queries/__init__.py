@@ -7,10 +7,9 @@
     targets           what a user typed to the thing that it names
     lineage           where a thing came from, what it went into, paths between two things
     pipelines         runs, tasks, and how a run progressed
-    producers         which execution made which content
+    contents          which execution made which content, and which content is referenced (for `gc`)
     search            find things by part of a path, command, name or digest
     notes             notes of users
-    live_digests      content that is still referenced, for `gc`
 
 Answers are plain dicts and lists, ready for JSON; their ids are those that users type (`e2.p3`).
 """

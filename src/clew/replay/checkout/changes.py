@@ -14,8 +14,14 @@ from blake3 import blake3
 
 from clew.errors import ClewError, NotFound
 from clew.redaction import credential_check, open_readonly
-from clew.replay.checkout.layout import MODE_BITS, RESERVED_NAMES, STATE_FILE, original_path
-from clew.replay.checkout.working_tree import Checkout, TrackedFile
+from clew.replay.checkout.working_tree import (
+    MODE_BITS,
+    RESERVED_NAMES,
+    STATE_FILE,
+    Checkout,
+    TrackedFile,
+    original_path,
+)
 from clew.store import Store
 from clew.store.errors import from_os
 

@@ -10,8 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from clew.prov.queries.execution_record import ExecutionRecord
-from clew.replay.checkout.layout import MODE_BITS
-from clew.replay.checkout.working_tree import TrackedFile, select_files
+from clew.replay.checkout.working_tree import MODE_BITS, TrackedFile, select_files
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
 
 _MAX_LINKS = 40

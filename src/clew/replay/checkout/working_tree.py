@@ -2,7 +2,7 @@
 
 A state file in the directory says what was checked out. A checkout contains what users edit (data,
 configuration, source); files of packages and the system, and links, stay in the record and are
-added again by a commit.
+added again by a commit. Files from outside the working directory are in `_outside`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,39 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import ClewError, Damaged, NotFound
+from clew.project_directory import CHECKOUT, NAME
 from clew.prov.file_classes import classify
 from clew.prov.locators import path_json, path_of
 from clew.prov.queries.execution_record import ExecutionRecord
-from clew.replay.checkout.layout import MODE_BITS, STATE_FILE, checkout_path
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
+from clew.safe_path import escape_names, unescape_names
 from clew.store.errors import from_os
+
+MODE_BITS = 0o777
+"""The mode bits that are written and compared: no record makes a set-uid program."""
+OUTSIDE_DIRECTORY = b"_outside"
+"""Holds files from outside the working directory, by their absolute paths."""
+STATE_FILE = CHECKOUT.encode()
+RESERVED_NAMES = (STATE_FILE, NAME.encode())
+"""Names in a checkout that are never an execution's files."""
+
+
+def checkout_path(path: bytes, cwd: str) -> bytes:
+    """The relative place of an absolute path: relative to the working directory, or in
+    OUTSIDE_DIRECTORY. Names that would make a directory a project or a repository are escaped."""
+    inside = os.fsencode(cwd).rstrip(b"/") + b"/"
+    place = path.removeprefix(inside)
+    if path.startswith(inside) and place.split(b"/", 1)[0] != OUTSIDE_DIRECTORY:
+        return escape_names(place)
+    return OUTSIDE_DIRECTORY + escape_names(path)
+
+
+def original_path(place: bytes, cwd: str) -> bytes:
+    """The absolute path of a relative place."""
+    if place.startswith(OUTSIDE_DIRECTORY + b"/"):
+        return unescape_names(place.removeprefix(OUTSIDE_DIRECTORY))
+    return os.path.join(os.fsencode(cwd), unescape_names(place))
+
 
 FORMAT = 1
 CHECKED_OUT_CLASSES = ("data", "configuration", "source")

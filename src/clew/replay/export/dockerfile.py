@@ -1,20 +1,26 @@
-"""Write a Dockerfile that rebuilds an execution's environment from packages.
+# Paths are bytes here, which pathlib does not take:
+# ruff: noqa: PTH101, PTH211
+"""Write a Dockerfile that rebuilds an execution's environment, and the files that it copies.
 
-The result is approximate: it asks for packages by name and version, and package archives keep only
-few versions. The Dockerfile says where it may differ. `oci_image` writes an exact image instead.
+The result is approximate: it installs packages by name and version, and package archives keep few
+versions. The Dockerfile says where it may differ. `oci_image` writes an exact image instead.
 """
 
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
 
 from blake3 import blake3
 
 from clew.prov.queries.formats import format_time
 from clew.replay.export import install_commands
-from clew.replay.export.file_sources import FileSources
+from clew.replay.export.file_sources import FileSources, find_sources
 from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.sandbox.initial_files import Entry
+from clew.safe_path import SafeDirectory
 
 FILES = "files"
 """The directory in the build context that holds the copied files."""
@@ -149,3 +155,42 @@ def _escape_path(path: str) -> str:
 def _one_line(words: str) -> str:
     """Keep untrusted text on its line."""
     return "".join(c if c.isprintable() else " " for c in words)
+
+
+class Restore(Protocol):
+    """Writes a content to a new file."""
+
+    def __call__(
+        self, digest: str, to: bytes, /, *, mode: int | None, mtime: int | None, sync: bool
+    ) -> None: ...
+
+
+def write_context(execution: PortableExecution, directory: Path, *, restore: Restore) -> None:
+    """Fill a new directory."""
+    sources = find_sources(execution)
+    (directory / FILES).mkdir(parents=True)
+    (directory / "Dockerfile").write_text(dockerfile(execution, sources), encoding="utf-8")
+    places = SafeDirectory(directory)
+    filled: list[tuple[bytes, Entry, int]] = []
+    for path, entry in sorted(sources.copied.items()):
+        mode = execution.ownership(path, entry)[2]
+        if entry.kind == "directory":
+            filled.append((places.make_directory(context_path(path)), entry, mode))
+        else:
+            _write_entry(places.join(context_path(path)), entry, mode, restore)
+    for target, entry, mode in reversed(filled):
+        # last, from the innermost: filling a directory changes its time
+        os.utime(target, ns=(entry.mtime, entry.mtime))
+        os.chmod(target, (mode & 0o1777) | 0o700)
+
+
+def _write_entry(target: bytes, entry: Entry, mode: int, restore: Restore) -> None:
+    if entry.kind == "link":
+        os.symlink(entry.target, target)
+    elif entry.kind == "stub":
+        with open(target, "xb") as file:
+            file.truncate(entry.size)
+            os.fchmod(file.fileno(), mode)
+            os.utime(file.fileno(), ns=(entry.mtime, entry.mtime))
+    else:
+        restore(entry.digest, target, mode=mode, mtime=entry.mtime, sync=False)

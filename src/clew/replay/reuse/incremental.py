@@ -13,9 +13,9 @@ from typing import Any
 from clew import db
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
+from clew.prov.locators import decode_text
 from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.prov.queries.formats import process_id
-from clew.prov.text import decode_text
 from clew.redaction import MASK
 from clew.replay.reuse.input_check import InputCheck
 from clew.replay.reuse.output_restore import (

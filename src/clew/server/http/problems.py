@@ -4,40 +4,22 @@ Every `ClewError` has a code, an HTTP status, a message and a hint. Any other ex
 its details go to the log, not to the client.
 """
 
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 from starlette.responses import JSONResponse
 
 from clew.errors import ClewError
+from clew.viewer import problems
 
 KUBEFLOW_PREFIXES = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
 """The path prefixes that Kubeflow's client uses."""
 _GRPC_CODES = {
-    400: 3,
-    401: 16,
-    403: 7,
-    404: 5,
-    405: 12,
-    408: 4,
-    409: 6,
-    413: 3,
-    429: 8,
-    501: 12,
-    503: 14,
-}
+    400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14,
+}  # fmt: skip
 _GRPC_INTERNAL = 13
 _RETRY_AFTER = "2"
 """Seconds, while the database does not answer."""
-
-
-class _AsciiJSONResponse(JSONResponse):
-    """Escapes all other characters: a message may quote input that is not valid UTF-8."""
-
-    def render(self, content: Any) -> bytes:
-        return json.dumps(content).encode()
 
 
 def problem_response(
@@ -53,17 +35,13 @@ def problem_response(
     if path.startswith(KUBEFLOW_PREFIXES):
         text = f"{message} ({hint})" if hint else message
         document = {"error": text, "code": _GRPC_CODES.get(status, _GRPC_INTERNAL), "message": text}
-        return _AsciiJSONResponse({**document, "details": []}, status, headers)
-    document = {"type": f"urn:clew:{code}", "title": message, "status": status, "code": code}
-    return _AsciiJSONResponse(
-        {**document, "detail": hint}, status, headers, media_type="application/problem+json"
-    )
+        return problems.AsciiJSONResponse({**document, "details": []}, status, headers)
+    return problems.problem_response(status, code, message, hint=hint, headers=headers)
 
 
 def error_response(path: str, error: ClewError) -> JSONResponse:
-    headers = (
-        {"Retry-After": _RETRY_AFTER} if error.http_status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-    )
+    status = error.http_status
+    headers = {"Retry-After": _RETRY_AFTER} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     return problem_response(
-        path, error.http_status, error.code, error.message, hint=error.hint, headers=headers
+        path, status, error.code, error.message, hint=error.hint, headers=headers
     )

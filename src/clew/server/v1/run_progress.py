@@ -16,8 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from clew.errors import NotFound
 from clew.pipelines.runs import run_list
-from clew.prov.queries.pipelines.run_progress import list_changes
-from clew.prov.queries.pipelines.runs import find_run
+from clew.prov.queries.pipelines.runs import find_run, list_changes
 from clew.prov.queries.pipelines.tasks import find_last_event_number
 from clew.server.http.server_sent_events import (
     KEEPALIVE,

@@ -5,8 +5,7 @@
     remote_index    what a remote holds, from the tables of its packs
     upload          send what the remote lacks
     download        fetch and verify what is missing here
-    pack_export     send packs to a client that lacks them
-    pack_import     verify and store packs that a client sends
+    pack_transfer   exchange packs with a client, and verify what it sends
     server_fetch    fetch from a server what is missing here
 
 `docs/formats/remote.md` specifies the objects. Knows bytes and digests, never executions.

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from clew.errors import Damaged, UsageError
 from clew.store.packs import pack_format
-from clew.store.remotes.pack_import import PackImport
+from clew.store.remotes.pack_transfer import PackImport
 from clew.store.types import format_digest
 
 MAX_DIGESTS = 2000

@@ -24,8 +24,7 @@ from clew.prov.events import (
     Used,
     Version,
 )
-from clew.prov.locators import file_locator
-from clew.prov.text import decode_text
+from clew.prov.locators import decode_text, file_locator
 from clew.store import Stored
 from clew.witness.downloads.trace_origins import find_input_origins, find_origins
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file

@@ -13,8 +13,14 @@ from clew.errors import Damaged
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.replay.checkout.changes import find_changes
 from clew.replay.checkout.commit_files import amend_files, resolve_links
-from clew.replay.checkout.layout import checkout_path, original_path
-from clew.replay.checkout.working_tree import Checkout, TrackedFile, list_files, select_files
+from clew.replay.checkout.working_tree import (
+    Checkout,
+    TrackedFile,
+    checkout_path,
+    list_files,
+    original_path,
+    select_files,
+)
 from clew.replay.sandbox.initial_files import Entry, InitialFiles, find_initial_files
 
 

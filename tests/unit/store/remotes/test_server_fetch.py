@@ -11,7 +11,7 @@ from clew.errors import Damaged, NoContent
 from clew.store import Store
 from clew.store.packs import pack_format
 from clew.store.remotes import server_fetch, upload
-from clew.store.remotes.pack_export import PackExport
+from clew.store.remotes.pack_transfer import PackExport
 from clew.store.remotes.server_fetch import fetch_contents
 from clew.store.types import parse_digest
 
@@ -78,7 +78,7 @@ def test_what_is_alike_travels_once(here: Store, there: Store) -> None:
 
 
 def test_a_pack_is_bounded(here: Store, there: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.store.remotes.pack_export.PACK_BYTES", 1 << 20)
+    monkeypatch.setattr("clew.store.remotes.pack_transfer.PACK_BYTES", 1 << 20)
     wanted = contents(4)
     digests = put(there, *wanted)
     window = fetch(here, there, *digests)

@@ -1,4 +1,4 @@
-"""Container components: their command line, the runtime's client, and its traced wrapper.
+"""Container components: the runtime's client, and the wrapper that the tracer follows.
 
 Never decides when a task starts. Imported by `pipelines.tasks`.
 """

@@ -1,4 +1,4 @@
-"""Recorded pipeline runs and their tasks, as the documents of `clew pipeline show`."""
+"""Recorded pipeline runs, as the documents of `clew pipeline show`, and their progress."""
 
 import json
 import re
@@ -202,3 +202,38 @@ def _seconds(started: int | None, ended: int | None, end: Mapping[str, Any]) -> 
     if started is None or ended is None:
         return None
     return round(end.get("seconds") or (ended - started) / 1e9, 6)
+
+
+_SINCE = """
+SELECT e.n, e.at, e.change, e.facets, s.kind, s.name FROM (
+  SELECT id, n, at, 'started' AS change, facets FROM started WHERE execution = ?
+  UNION ALL
+  SELECT s.id, e.n, e.at, 'ended', e.facets FROM ended e JOIN started s ON s.id = e.activity
+  WHERE s.execution = ?
+) AS e JOIN started s ON s.id = e.id WHERE e.n > ? ORDER BY e.n
+"""
+
+
+def list_changes(graph: Graph, run: RunRef, *, since: int = 0) -> list[dict[str, Any]]:
+    """The changes after number `since`, in order."""
+    rows = graph.connection.rows(_SINCE, (run.key, run.key, since))
+    return [_build_change(run, *row) for row in rows]
+
+
+def _build_change(
+    run: RunRef, n: int, at: int, change: str, facets: str, kind: str, name: str | None
+) -> dict[str, Any]:
+    end = json.loads(facets) if change == "ended" else {}
+    return {
+        "n": int(n),
+        "at": format_time(at),
+        "run": run.id,
+        "kind": kind,
+        "task": f"{run.id}/{name}" if kind == "task" else None,
+        "name": name,
+        "change": change,
+        "state": end.get("state", "running"),
+        "reused_from": end.get("reused_from"),
+        "why": end.get("why"),
+        "error": end.get("error"),
+    }

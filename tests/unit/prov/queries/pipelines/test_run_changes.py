@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.graph import Graph
-from clew.prov.queries.pipelines.run_progress import list_changes
-from clew.prov.queries.pipelines.runs import find_run
+from clew.prov.queries.pipelines.runs import find_run, list_changes
 
 RUN = "f" * 32
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.replay.portable_executions import DIRECTORY, FILE, PROGRAM, link, portable
 
 from clew.errors import ClewError, Damaged
-from clew.replay.export.oci_image import write_image
-from clew.replay.export.oci_layers import split_layers, tar_layer
+from clew.replay.export.oci_image import split_layers, tar_layer, write_image
 from clew.replay.export.portable_execution import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 

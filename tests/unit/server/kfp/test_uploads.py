@@ -18,7 +18,7 @@ from tests.unit.pipelines.compiled_pipelines import document, leaf, task
 from clew.bounded_documents import load_documents
 from clew.errors import UsageError
 from clew.pipelines.spec import parser
-from clew.server.kfp import pipeline_packages
+from clew.server.kfp import uploads
 from clew.server.parsing import compiled_pipelines
 
 PIPELINE: dict[str, Any] = document({"one": task("comp")}, {"comp": leaf()})
@@ -45,7 +45,7 @@ def tarred(**files: bytes) -> bytes:
 
 
 def read(data: bytes) -> str:
-    return pipeline_packages.read_package(io.BytesIO(data))
+    return uploads.read_package(io.BytesIO(data))
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_what_is_no_package_is_refused_with_a_sentence(data: bytes, why: str) ->
 
 
 def test_nothing_is_unpacked_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    much = b"\0" * (pipeline_packages.MAX_BYTES + 1)
+    much = b"\0" * (uploads.MAX_BYTES + 1)
     with pytest.raises(UsageError, match="larger"):
         read(zipped(**{"pipeline.yaml": much}))
     with pytest.raises(UsageError, match="larger"):
         read(tarred(**{"pipeline.yaml": much}))
-    monkeypatch.setattr(pipeline_packages._LimitedGzip, "_left", 1 << 20)
+    monkeypatch.setattr(uploads._LimitedGzip, "_left", 1 << 20)
     with pytest.raises(UsageError, match="too large"):
         read(tarred(**{"first.bin": b"\0" * (2 << 20), "pipeline.yaml": TEXT}))
 

@@ -16,7 +16,7 @@ from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.executors import parse_executor
 from clew.pipelines.spec.ir import ArtifactSlot, Command, Component, Parameter, Slots, Task
 from clew.pipelines.spec.values import Values
-from clew.pipelines.tasks.containers.command import (
+from clew.pipelines.tasks.attempt_factory import (
     build_command,
     build_environment,
     resolve_image,

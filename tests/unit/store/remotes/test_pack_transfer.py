@@ -15,7 +15,7 @@ from clew.errors import UsageError
 from clew.store import Store
 from clew.store.packs import pack_format
 from clew.store.remotes import upload
-from clew.store.remotes.pack_import import PackImport
+from clew.store.remotes.pack_transfer import PackImport
 from clew.store.types import format_digest, parse_digest
 
 
