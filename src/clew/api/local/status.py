@@ -31,7 +31,7 @@ from clew.api.status import (
 from clew.errors import Busy, ClewError, NotFound
 from clew.project_directory import ProjectDirectory, is_accepted
 from clew.prov.locators import path_json
-from clew.prov.queries.live_digests import list_live_digests
+from clew.prov.queries.contents import list_live_digests
 from clew.prov.queries.tracked_files import TrackedFile, list_tracked_files
 from clew.remotes import load as load_remotes
 from clew.settings import Settings, machine_id
