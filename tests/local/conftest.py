@@ -1,12 +1,15 @@
-"""Fixtures that choose the database of a project: SQLite or PostgreSQL."""
+"""Fixtures that choose the database of a project, and a server for each worker."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.driver import Project
+from tests.local.server import Server, run_server
+from tests.local.upstream import TargetTable
 
 BOTH = ["sqlite", "postgres"]
 
@@ -38,7 +41,7 @@ def graph(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.heavy)]
+    scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.heavy)]
 )
 def graph_in_turn(request: pytest.FixtureRequest) -> dict[str, str]:
     """As `graph`, for the many whose point lies elsewhere: PostgreSQL's turn is heavy."""
@@ -54,3 +57,22 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def project(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
     return Project(tmp_path, **graph_in_turn)
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
+    """The project of `server`."""
+    return Project(tmp_path_factory.mktemp("served"), **graph_in_turn)
+
+
+@pytest.fixture(scope="session")
+def table(served: Project) -> TargetTable:
+    """The targets of the proxy of `server`."""
+    return TargetTable(served.folder.parent / "targets.toml")
+
+
+@pytest.fixture(scope="session")
+def server(served: Project, table: TargetTable) -> Iterator[Server]:
+    """A server that tests share: each has names of its own, and stops nothing."""
+    with run_server(served, "--runs", "2", "--targets", str(table.path)) as running:
+        yield running

@@ -31,17 +31,6 @@ PIPELINE: dict[str, Any] = document({"one": task("comp")}, {"comp": leaf()})
 TEXT = yaml.safe_dump(PIPELINE).encode()
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
-    return Project(tmp_path_factory.mktemp("raw"), **graph_in_turn)
-
-
-@pytest.fixture(scope="module")
-def server(project: Project) -> Iterator[Server]:
-    with run_server(project, "--runs", "2") as found:
-        yield found
-
-
 @pytest.fixture
 def client(server: Server) -> Iterator[httpx2.Client]:
     with server.client(base_url=f"{server.address}{ROOT}/") as found:
@@ -322,12 +311,12 @@ def begin_upload(server: Server, name: str) -> socket.socket:
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(
-    project: Project, server: Server, client: httpx2.Client
+    served: Project, server: Server, client: httpx2.Client
 ) -> None:
-    before = kept(project)
+    before = kept(served)
     begin_upload(server, "broken").close()
     refusal(client.get("pipelines/names/broken"), 404, 5)
-    assert kept(project) == before
+    assert kept(served) == before
 
 
 def test_a_server_that_is_killed_meanwhile_leaves_nothing(

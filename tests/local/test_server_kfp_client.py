@@ -5,14 +5,14 @@ from __future__ import annotations
 import tarfile
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from tests.driver import Project
-from tests.local.server import Server, run_server
+from tests.local.server import Server
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -26,17 +26,6 @@ from tests.wait import wait_until
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 PATIENCE = 120
 ENDS = {"SUCCEEDED", "FAILED"}
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
-    return Project(tmp_path_factory.mktemp("kfp"), **graph_in_turn)
-
-
-@pytest.fixture(scope="module")
-def server(project: Project) -> Iterator[Server]:
-    with run_server(project, "--runs", "2") as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +216,7 @@ def test_a_run_is_terminated_and_retried(client: kfp.Client, tmp_path: Path) -> 
 
 
 def test_deleting_a_running_run_terminates_it(
-    client: kfp.Client, project: Project, tmp_path: Path
+    client: kfp.Client, served: Project, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     made = client.create_run_from_pipeline_func(asked.waiting, {"gate": str(gate)})
@@ -235,7 +224,7 @@ def test_deleting_a_running_run_terminates_it(
     assert client.delete_run(made.run_id) == {}
     assert refused(lambda: client.get_run(made.run_id))[0] == 404
     assert made.run_id not in [one.run_id for one in client.list_runs().runs or ()]
-    with project.opened() as opened:
+    with served.opened() as opened:
         wait_until(
             "the end of the run", lambda: opened.pipelines.show(made.run_id)["state"] == "canceled"
         )

@@ -11,8 +11,7 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.driver import Project
-from tests.local.server import run_server
+from tests.local.server import Server
 from tests.unit.pipelines.compiled_pipelines import document, leaf, task
 
 NOBODY = "0" * 32
@@ -103,15 +102,8 @@ def bodies(draw: st.DrawFn) -> tuple[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def client(
-    tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]
-) -> Iterator[httpx2.Client]:
-    with (
-        run_server(
-            Project(tmp_path_factory.mktemp("any"), **graph_in_turn), "--runs", "2"
-        ) as server,
-        server.client(base_url=f"{server.address}/apis/v2beta1/") as found,
-    ):
+def client(server: Server) -> Iterator[httpx2.Client]:
+    with server.client(base_url=f"{server.address}/apis/v2beta1/") as found:
         yield found
 
 

@@ -10,9 +10,8 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.driver import Project
 from tests.local import desync
-from tests.local.server import Server, run_server
+from tests.local.server import Server
 from tests.local.test_server_websockets import jupyter
 from tests.local.upstream import TargetTable
 
@@ -50,17 +49,6 @@ class Front:
         asked = set(self.seen())
         honest = re.compile(rf"[A-Z]+ {_WEB}(?:outer|last) HTTP/1.1")
         assert not [one for one in asked if not honest.fullmatch(one)]
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> TargetTable:
-    return TargetTable(tmp_path_factory.mktemp("desync") / "targets.toml")
-
-
-@pytest.fixture(scope="module")
-def server(table: TargetTable) -> Iterator[Server]:
-    with run_server(Project(table.path.parent), "--targets", str(table.path)) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -22,17 +22,6 @@ from tests.wait import wait_until
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> TargetTable:
-    return TargetTable(tmp_path_factory.mktemp("proxy") / "targets.toml")
-
-
-@pytest.fixture(scope="module")
-def server(table: TargetTable) -> Iterator[Server]:
-    with run_server(Project(table.path.parent), "--targets", str(table.path)) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def client(server: Server) -> Iterator[httpx2.Client]:
     with server.apps_client() as opened:
         yield opened

@@ -32,22 +32,6 @@ from clew.server.catalogue import proxy_traffic
 WAIT = 120
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("sockets"))
-
-
-@pytest.fixture(scope="module")
-def table(project: Project) -> TargetTable:
-    return TargetTable(project.folder.parent / "targets.toml")
-
-
-@pytest.fixture(scope="module")
-def server(project: Project, table: TargetTable) -> Iterator[Server]:
-    with run_server(project, "--targets", str(table.path)) as running:
-        yield running
-
-
 @contextmanager
 def behind(handler: Callable[[ServerConnection], None], **more: Any) -> Iterator[int]:
     with serve(handler, "127.0.0.1", 0, max_size=None, **more) as listening:
@@ -275,12 +259,12 @@ def execute(socket: ClientConnection, code: str) -> str:
 
 
 def test_a_kernel_of_a_real_jupyter_answers_through_either_of_two_servers(
-    tmp_path: Path, project: Project, table: TargetTable, server: Server
+    tmp_path: Path, served: Project, table: TargetTable, server: Server
 ) -> None:
     base = "/notebook/me/lab/"
     with ExitStack() as stack:
         table.add("notebook/me/lab", stack.enter_context(jupyter(tmp_path / "home", base)))
-        other = stack.enter_context(run_server(project, "--targets", str(table.path)))
+        other = stack.enter_context(run_server(served, "--targets", str(table.path)))
         client = stack.enter_context(as_its_page(other))
         contents = f"{base}api/contents/data.txt"
         text = {"type": "file", "format": "text", "content": "from the proxy"}
@@ -300,7 +284,7 @@ def test_a_kernel_of_a_real_jupyter_answers_through_either_of_two_servers(
             assert asking.delete(f"{base}api/kernels/{kernel.json()['id']}").status_code == 204
 
         def counted() -> bool:
-            with clew.open(project.folder) as found:
+            with clew.open(served.folder) as found:
                 seen = {one.name: one for one in proxy_traffic.list_traffic(found.graph)}
             return "lab" in seen and seen["lab"].sockets >= 1 and seen["lab"].bytes_out > 100
 
