@@ -68,7 +68,7 @@ def test_curl_and_wget_say_it_in_their_arguments(
     assert project.exec([*words, f"{url}?token=hidden-word"]).status == 0
     lineage = project.lineage("got.csv")
     (got,) = (node for node in lineage.nodes if node.label.endswith("got.csv"))
-    assert got.document["source"] == f"{url}?token=***"
+    assert got.source == f"{url}?token=***"
     assert "hidden-word" not in str(lineage.nodes)
 
 
@@ -132,7 +132,7 @@ def test_a_file_that_the_hub_s_own_client_fetched(
     assert asked in {node.label for node in project.lineage("model.bin").nodes}
     (blob,) = (project.root / "hub").glob("models--org--tiny/blobs/*")
     assert project.exec(["cp", str(blob), "copy.bin"]).status == 0
-    sources = {node.document.get("source") for node in project.lineage("copy.bin").nodes}
+    sources = {node.source for node in project.lineage("copy.bin").nodes}
     assert f"{address}/org/tiny/resolve/{_Hub.commit}/model.bin" in sources
 
 
@@ -145,5 +145,5 @@ def test_a_file_of_a_hub_cache_is_known_by_its_place(project: clew.Project) -> N
     link.parent.mkdir(parents=True)
     link.symlink_to("../../blobs/f00d")
     assert project.exec(["cp", str(link), "copy.bin"]).status == 0
-    sources = {node.document.get("source") for node in project.lineage("copy.bin").nodes}
+    sources = {node.source for node in project.lineage("copy.bin").nodes}
     assert f"https://huggingface.co/org/tiny/resolve/{commit}/model.bin" in sources

@@ -1,7 +1,7 @@
 """The Python interface, on which the command line and the server are built.
 
     project             the protocols `Project` and `Pipelines`: the documented interface
-    results, executions the frozen values that they return
+    results, executions what they return, with the documents of `clew.documents`
     open_project        `clew.open` and `clew.init`
     local               the implementation for a local directory
     remote              the implementation for a server (CLEW_SERVER)
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         File,
         Lineage,
         Node,
+        Note,
         Outcome,
         Problem,
         Process,
@@ -51,6 +52,7 @@ __all__ = [
     "File",
     "Lineage",
     "Node",
+    "Note",
     "Outcome",
     "Problem",
     "Process",

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
         Check,
         Checkout,
         CheckoutStatus,
-        Lineage,
         Reclaimed,
         Recreated,
         Repeated,
-        Restored,
         Transfer,
-        Version,
     )
     from clew.api.status import ProjectStatus
+    from clew.documents.lineage import Direction, Lineage
+    from clew.documents.notes import Note
+    from clew.documents.versions import Restored, Version
     from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change
 
@@ -208,7 +208,7 @@ class Project(Protocol):
         self,
         target: str,
         *,
-        direction: str = "up",
+        direction: Direction = "up",
         depth: int | None = None,
         everything: bool = False,
     ) -> Lineage:
@@ -255,10 +255,10 @@ class Project(Protocol):
 
     # -- notes
 
-    def note(self, target: str, **remarks: str) -> list[dict[str, Any]]:
+    def note(self, target: str, **remarks: str) -> list[Note]:
         """Add notes to an execution, a process, or a version; return all of its notes."""
 
-    def notes(self, target: str) -> list[dict[str, Any]]:
+    def notes(self, target: str) -> list[Note]:
         """The notes on a target, oldest first."""
         return self.note(target)
 

@@ -10,14 +10,14 @@ longer to make than all that is done with them.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from clew.api.executions import Document, Execution, File, Outcome, Process, Record, moment
+from clew.api.executions import Document, Execution, File, Outcome, Process, Record
 from clew.api.status import ProjectStatus
-from clew.prov.locators import path_json
+from clew.documents.lineage import Edge, Lineage, Node
+from clew.documents.notes import Note
+from clew.documents.versions import Restored, Version
 
 __all__ = [
     "Check",
@@ -29,6 +29,7 @@ __all__ = [
     "File",
     "Lineage",
     "Node",
+    "Note",
     "Outcome",
     "Problem",
     "Process",
@@ -40,79 +41,6 @@ __all__ = [
     "Transfer",
     "Version",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Node(Record):
-    """A file, a process, or whatever else takes part in a lineage."""
-
-    id: str
-    kind: str
-    label: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Edge:
-    """How data flowed from `start` to `end`: a process `used` or `generated` a file."""
-
-    start: str
-    end: str
-    kind: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lineage(Record):
-    """Where a thing came from, or what it went into."""
-
-    target: str
-    direction: str
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-
-    @classmethod
-    def read(cls, document: Document) -> Lineage:
-        return cls(
-            document=document,
-            target=document["target"],
-            direction=document["direction"],
-            nodes=tuple(
-                Node(document=n, id=n["id"], kind=n["kind"], label=n["label"])
-                for n in document["nodes"]
-            ),
-            edges=tuple(
-                Edge(start=e["from"], end=e["to"], kind=e["kind"]) for e in document["edges"]
-            ),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Version(Record):
-    """One state of one file, and the id to ask for it by."""
-
-    id: str
-    path: str
-    execution: str
-    found: bool
-    """True: the execution found it there. False: it made it."""
-    at: datetime | None
-    digest: str | None
-    size: int | None
-    stored: bool
-    """Whether its bytes can be restored."""
-
-    @classmethod
-    def read(cls, document: Document) -> Version:
-        return cls(
-            document=document,
-            id=document["version"],
-            path=document["path"],
-            execution=document["execution"],
-            found=document["found"],
-            at=moment(document["at"]),
-            digest=document["digest"],
-            size=document["size"],
-            stored=document["stored"],
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,23 +119,6 @@ class CheckoutStatus(Record):
     @property
     def clean(self) -> bool:
         return not (self.modified or self.added or self.deleted)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Restored:
-    """What a restore did, or would do."""
-
-    version: str
-    path: str
-    digest: str
-    size: int
-    replaces: str | None
-    """The digest of the file that stood there and was different, if one did."""
-    loses: bool
-    """Whether that file's content is stored nowhere: then it is gone for good."""
-
-    def as_json(self) -> dict[str, Any]:
-        return {**vars(self), **path_json(os.fsencode(self.path))}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,14 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from clew import settings
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 FIELDS = "clew.fields"
 """Where a click context keeps the fields of `--json=FIELDS`."""
@@ -147,13 +150,15 @@ def format_duration(seconds: float | None) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
-def format_time(stamp: str | None) -> str:
-    """An ISO time in UTC as local time."""
-    if not stamp:
+def format_time(at: datetime | str | None) -> str:
+    """A time, or the text of one in ISO 8601, as local time."""
+    if not at:
         return ""
-    from datetime import datetime
+    if isinstance(at, str):
+        from datetime import datetime
 
-    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        at = datetime.fromisoformat(at)
+    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def format_command(words: Sequence[str]) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 
 from blake3 import blake3
 
+from clew.documents.ids import Digest
+
 
 def key_function(project: str, kind: str) -> Callable[[str], int]:
     """The ids of one kind of thing in one project, as a function of the thing's own name."""
@@ -63,8 +65,9 @@ def digest_bytes(digest: str) -> bytes:
     return digest.encode()
 
 
-def digest_text(stored: bytes | None) -> str | None:
+def digest_text(stored: bytes | None) -> Digest | None:
     """What `digest_bytes` stored, as text again."""
     if stored is None:
         return None
-    return f"blake3:{stored.hex()}" if len(stored) == 32 else stored.decode(errors="replace")
+    known = len(stored) == 32
+    return Digest(f"blake3:{stored.hex()}" if known else stored.decode(errors="replace"))

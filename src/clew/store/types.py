@@ -8,14 +8,16 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from clew.documents.ids import Digest
+
 PREFIX = "blake3:"
 _NAME = re.compile(r"blake3:[0-9a-f]{64}")
 _signed = operator.attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
-def format_digest(digest: bytes) -> str:
+def format_digest(digest: bytes) -> Digest:
     """The content id: `blake3:` and 64 hexadecimal digits."""
-    return PREFIX + digest.hex()
+    return Digest(PREFIX + digest.hex())
 
 
 def parse_digest(name: str) -> bytes | None:
@@ -52,7 +54,7 @@ class Stored:
     def __init__(
         self, digest: str, size: int, shares: Sequence[tuple[BlockShare, int]] = ()
     ) -> None:
-        self.digest = digest
+        self.digest = Digest(digest)
         self.size = size
         self._shares = shares
 

@@ -46,7 +46,7 @@ def test_a_whole_session(project: clew.Project, tmp_path: Path) -> None:
         assert project.restore(version.id).path == str(tmp_path / "sorted.txt")
 
         project.source("raw.txt", "https://example.org/raw.txt")
-        assert [note["key"] for note in project.note("e1", verdict="good")] == ["verdict"]
+        assert [note.key for note in project.note("e1", verdict="good")] == ["verdict"]
         assert project.notes("e1") == project.note("e1")
         assert json.loads(bytes(project.export("e1")))  # type: ignore[arg-type]
         assert project.report("e1", "readme").startswith("## sorting")

@@ -41,7 +41,7 @@ def reader(graph: Graph) -> ExecutionBuilder:
 
 def producers(graph: Graph, target: Ask, text: str = "e1:/w/file") -> dict[str, Any]:
     answer = trace_lineage(graph, target(text), direction="up")
-    return {n["id"]: n["made_elsewhere"] for n in answer["nodes"] if n["kind"] == "process"}
+    return {n.id: n.made_elsewhere for n in answer.nodes if n.kind == "process"}
 
 
 def test_a_producer_made_elsewhere_is_marked(
@@ -82,8 +82,8 @@ def test_a_file_is_not_changed_outside_because_a_stranger_says_so(
     builder.read(builder.process("x"), "/w/file", "BYTES")
     graph.import_events(builder.end().events)  # and who found it first is not theirs to say, either
     answer = trace_lineage(graph, target("e1:/w/file"), direction="up")
-    (node,) = answer["nodes"]
-    assert (node["execution"], node["changed_outside"], node["made_elsewhere"]) == (
+    (node,) = answer.nodes
+    assert (node.execution, node.changed_outside, node.made_elsewhere) == (
         "e1", False, False,
     )  # fmt: skip
 
@@ -119,12 +119,12 @@ def test_notes_of_others_are_about_their_own_execution(
         PortableNote(**said, locator=place, digest=digest("BYTES"), version=mine),
     ]
     assert graph.connection.atomically(lambda: import_notes(graph, other.uid, good)) == 2
-    assert [one["value"] for one in list_notes(graph, target("e1:/w/file"))] == ["https://mine"]
+    assert [one.value for one in list_notes(graph, target("e1:/w/file"))] == ["https://mine"]
     assert find_current_source(graph, place, digest("BYTES")) == "https://mine"
     told = list_notes(graph, target("e2:/w/file"))
-    assert {one["value"] for one in told} == {"https://mine", "https://evil"}
+    assert {one.value for one in told} == {"https://mine", "https://evil"}
     answer = trace_lineage(graph, target("e1:/w/file"), direction="up")
-    assert {n.get("source") for n in answer["nodes"]} == {"https://mine"}
+    assert {n.source for n in answer.nodes} == {"https://mine"}
     assert {r.value for r in export_notes(graph, find_execution(graph, reader.uid))} == {
         "https://mine"
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.api.local.versions import PathResolver, find_noted
+from clew.documents.notes import Note
 from clew.errors import UsageError
 from clew.prov.queries import notes
 from clew.witness.environment import user_name
@@ -23,7 +24,7 @@ def note(
     remarks: Mapping[str, str],
     here: PathResolver | None = None,
     agent: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Note]:
     """Add remarks, and answer with all there are."""
     check_notes(remarks)
     found = find_noted(project, target, here)

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
         Checkout,
         CheckoutStatus,
         Execution,
-        Lineage,
         Outcome,
         ProjectStatus,
         Reclaimed,
         Recreated,
         Repeated,
-        Restored,
         Transfer,
-        Version,
     )
+    from clew.documents.lineage import Direction, Lineage
+    from clew.documents.notes import Note
+    from clew.documents.versions import Restored, Version
 
 
 def open_local_project(settings: Settings, path: StrPath | None = None) -> LocalProject:
@@ -236,21 +236,18 @@ class LocalProject(ProjectState, Project):
         self,
         target: str,
         *,
-        direction: str = "up",
+        direction: Direction = "up",
         depth: int | None = None,
         everything: bool = False,
     ) -> Lineage:
         if direction not in ("up", "down"):
             raise UsageError(f"a lineage goes up or down, not {direction!r}")
         from clew.api.local.versions import find
-        from clew.api.results import Lineage
         from clew.prov.queries.lineage.lineage import trace_lineage
 
         found = find(self, target)
-        return Lineage.read(
-            trace_lineage(
-                self.graph, found, direction=direction, depth=depth, everything=everything
-            )
+        return trace_lineage(
+            self.graph, found, direction=direction, depth=depth, everything=everything
         )
 
     def versions(self, path: StrPath) -> list[Version]:
@@ -288,7 +285,7 @@ class LocalProject(ProjectState, Project):
 
     # -- notes
 
-    def note(self, target: str, **remarks: str) -> list[dict[str, Any]]:
+    def note(self, target: str, **remarks: str) -> list[Note]:
         from clew.api.local.notes import note
 
         return note(self, target, remarks)

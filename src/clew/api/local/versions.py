@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.api.local.executions import find_execution
-from clew.api.results import Restored, Version
+from clew.documents.ids import Digest
+from clew.documents.versions import Restored, Version
 from clew.errors import NoContent, NotAllowed, NotFound, UsageError
-from clew.prov.locators import file_locator, path_of
+from clew.prov.locators import file_locator, path_json, path_of
 from clew.prov.queries.files import list_versions
 from clew.prov.queries.pipelines.runs import resolve_task
 from clew.prov.queries.targets import Target, resolve_target
@@ -35,7 +36,7 @@ def locate(path: bytes) -> bytes:
     return os.path.realpath(path)
 
 
-def digest_now(project: ProjectState, path: bytes) -> str | None:
+def digest_now(project: ProjectState, path: bytes) -> Digest | None:
     """The digest of the file at `path` now; None where there is no file."""
     if os.path.realpath(path).startswith(KERNEL_DIRECTORIES):
         return None
@@ -57,7 +58,7 @@ class PathResolver:
 
     machine: str
     locate: Callable[[bytes], bytes]
-    digest: Callable[[bytes], str | None]
+    digest: Callable[[bytes], Digest | None]
 
 
 def local_resolver(project: ProjectState) -> PathResolver:
@@ -88,7 +89,7 @@ def versions(project: ProjectState, path: str, here: PathResolver | None = None)
         with suppress(NotFound):
             other = find(project, path, here).locator
             rows = list_versions(project.graph, other) if other else []
-    return [Version.read(row) for row in rows]
+    return rows
 
 
 def find_stored(project: ProjectState, text: str, here: PathResolver | None = None) -> Target:
@@ -149,7 +150,7 @@ def plan_restore(
     differs = now is not None and now != found.digest
     return Restored(
         version=found.label,
-        path=os.fsdecode(place),
+        **path_json(place),
         digest=found.digest,
         size=store.size(found.digest) if found.size is None else found.size,
         replaces=now if differs else None,
@@ -162,7 +163,7 @@ def write_version(
 ) -> None:
     """Write a version, unless content would be lost."""
     assert found.digest is not None
-    digest, place = found.digest, os.fsencode(plan.path)
+    digest, place = found.digest, plan.place
     check_overwrite(plan, overwrite=overwrite)
 
     def write(mode: int | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from clew.documents.ids import Digest
 from clew.errors import NotAllowed
 from clew.settings import Settings, machine_id
 
@@ -26,7 +27,7 @@ class ClientPaths(msgspec.Struct):
     agent: str
     places: dict[str, str] = {}
     """Where paths lead that lie behind links."""
-    digests: dict[str, str] = {}
+    digests: dict[str, Digest] = {}
     """What files hold now, by their places."""
 
     def here(self) -> PathResolver:
@@ -71,7 +72,7 @@ def _words(text: str) -> set[str]:
     return {word for word in found if word and "\0" not in word}
 
 
-def digest_now(path: bytes) -> str | None:
+def digest_now(path: bytes) -> Digest | None:
     """What the file at `path` holds now; None where no file is."""
     import blake3
 
@@ -87,4 +88,4 @@ def digest_now(path: bytes) -> str | None:
     except OSError as error:
         shown = os.fsdecode(path)
         raise NotAllowed(f"cannot read {shown}: {error.strerror}", hint=f"ls -l {shown}") from error
-    return f"blake3:{digest.hexdigest()}"
+    return Digest(f"blake3:{digest.hexdigest()}")

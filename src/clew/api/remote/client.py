@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from clew.api.delivery.http_client import Server
 from clew.api.executions import Execution
 from clew.api.remote import caller_paths
+from clew.errors import Damaged
 from clew.settings import Settings
+
+D = TypeVar("D")
+
+
+def parse(answer: object, kind: type[D], server: Server) -> D:
+    """The answer of a server as a document of this kind."""
+    try:
+        return msgspec.convert(answer, kind)
+    except msgspec.ValidationError as error:
+        raise Damaged(
+            f"{server.url} answers with something else: {error}",
+            hint="is it a Clew server of the same version?",
+        ) from error
 
 
 class Client:
@@ -34,6 +50,10 @@ class Client:
     @property
     def uid(self) -> str:
         return self._about["uid"]
+
+    def get(self, path: str, kind: type[D], **query: str) -> D:
+        """The document of a documented route."""
+        return parse(self.server.json("GET", path, query=query), kind, self.server)
 
     def query(self, name: str, *, seconds: float = 120.0, **arguments: Any) -> Any:
         path = f"/api/v1/commands/ask/{name}"

@@ -19,20 +19,20 @@ from clew.api.executions import Execution, Outcome
 from clew.api.local.project import LocalProject, open_local_project
 from clew.api.project import Progress, Project, Say, StrPath, ignore_message, ignore_progress
 from clew.api.remote import downloads
-from clew.api.remote.client import Client
+from clew.api.remote.client import Client, parse
 from clew.api.results import (
     Check,
     Checkout,
     CheckoutStatus,
-    Lineage,
     Problem,
     Reclaimed,
     Recreated,
     Repeated,
-    Restored,
     Transfer,
-    Version,
 )
+from clew.documents.lineage import Direction, Lineage
+from clew.documents.notes import Note, Notes
+from clew.documents.versions import Restored, Version
 from clew.errors import NoProject, UsageError
 from clew.redaction import CREDENTIALS
 from clew.settings import Settings
@@ -245,7 +245,7 @@ class RemoteProject(Project):
         self,
         target: str,
         *,
-        direction: str = "up",
+        direction: Direction = "up",
         depth: int | None = None,
         everything: bool = False,
     ) -> Lineage:
@@ -254,7 +254,7 @@ class RemoteProject(Project):
         document = self.client.query_target(
             "lineage", target, direction=direction, depth=depth, everything=everything
         )
-        return Lineage.read(document)
+        return parse(document, Lineage, self.client.server)
 
     def versions(self, path: StrPath) -> list[Version]:
         from clew.api.remote.versions import list_versions
@@ -287,9 +287,9 @@ class RemoteProject(Project):
 
     # -- notes
 
-    def note(self, target: str, **remarks: str) -> list[dict[str, Any]]:
-        notes: list[dict[str, Any]] = self.client.query_target("note", target, remarks=remarks)
-        return notes
+    def note(self, target: str, **remarks: str) -> list[Note]:
+        notes = self.client.query_target("note", target, remarks=remarks)
+        return [*parse(notes, Notes, self.client.server).notes]
 
     # -- exports
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from clew.api.local import versions
 from clew.api.remote import caller_paths, downloads
 from clew.api.remote.client import Client
-from clew.api.results import Restored, Version
-from clew.prov.locators import file_locator
+from clew.documents.versions import Restored, Version, Versions
+from clew.prov.locators import file_locator, path_json
 from clew.prov.queries.targets import Target
 from clew.settings import machine_id
 from clew.store import content_reader
@@ -17,7 +17,7 @@ from clew.store import content_reader
 
 def list_versions(client: Client, path: bytes) -> list[Version]:
     locator = file_locator(machine_id(client.settings), os.path.realpath(path))
-    return [Version.read(document) for document in client.query("versions", locator=locator)]
+    return [*client.get("/api/v1/versions", Versions, locator=locator).versions]
 
 
 def read_chunks(client: Client, version: str) -> Iterator[bytes]:
@@ -59,7 +59,7 @@ def plan_restore(
     named = to is not None or os.fsdecode(path) in caller_paths.named_files(text)
     return Restored(
         version=target.label,
-        path=os.fsdecode(path),
+        **path_json(path),
         digest=target.digest,
         size=target.size,
         replaces=now if differs else None,
@@ -70,7 +70,7 @@ def plan_restore(
 def write_version(client: Client, target: Target, plan: Restored, below: str | None) -> None:
     assert target.digest is not None
     pieces = read_chunks(client, target.digest)
-    path = os.fsencode(plan.path)
+    path = plan.place
     versions.write_file(
         target,
         path,

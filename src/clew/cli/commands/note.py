@@ -32,7 +32,7 @@ def command(target: str, pairs: tuple[str, ...], as_json: bool) -> None:
     with clew.open() as project:
         notes = project.note(target, **values)
     if as_json:
-        print_json({"target": target, "notes": notes})
+        print_json({"target": target, "notes": [note.as_json() for note in notes]})
         return
     for note in notes:
-        print_line(f"{escape(note['key'])}={escape(note['value'])}")
+        print_line(f"{escape(note.key)}={escape(note.value)}")

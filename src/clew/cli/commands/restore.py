@@ -129,7 +129,7 @@ def _print_versions(path: str, as_json: bool) -> None:
         (
             (
                 version.id,
-                format_time(version.document["at"]),
+                format_time(version.at),
                 "found" if version.found else "made",
                 format_size(version.size),
                 (version.digest or "")[:15] + ("" if version.stored else " (not stored)"),

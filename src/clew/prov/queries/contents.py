@@ -99,7 +99,7 @@ def list_live_digests(graph: Graph, execution: int | None = None) -> set[str]:
     condition = "" if execution is None else " AND x.id = ?"
     about = (graph.project,) if execution is None else (graph.project, execution)
     found = graph.connection.rows(_DIGESTS + condition, about)
-    named = {text for (stored,) in found if (text := digest_text(stored)) is not None}
+    named: set[str] = {text for (stored,) in found if (text := digest_text(stored)) is not None}
     for query in (_LISTINGS, _SIGNED):
         named |= {str(answer) for (answer,) in graph.connection.rows(query + condition, about)}
     return named

@@ -6,12 +6,13 @@ removed: a replaced file still exists.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from clew.documents.document import from_nanoseconds
+from clew.documents.versions import Version
 from clew.prov import tables
 from clew.prov.graph import Graph
 from clew.prov.locators import is_device_path, path_of
-from clew.prov.queries.formats import NETWORK, execution_id, format_time, path_fields, version_id
+from clew.prov.queries.formats import NETWORK, execution_id, path_fields, version_id
 from clew.prov.row_keys import digest_text, location_key
 
 _VERSIONS = """
@@ -147,7 +148,7 @@ def count_totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:
     return processes, roles.count("input"), roles.count("output"), sum(sizes.values())
 
 
-def list_versions(graph: Graph, locator: str) -> list[dict[str, Any]]:
+def list_versions(graph: Graph, locator: str) -> list[Version]:
     """Every version of a path the graph knows, oldest first, with the name to restore it by."""
     key = location_key(graph.project_uid, locator)
     shown = path_fields(locator)
@@ -155,18 +156,18 @@ def list_versions(graph: Graph, locator: str) -> list[dict[str, Any]]:
     for row in graph.connection.rows(_OF_PATH, (key, key)):
         number, ordinal, maker, execution, at, digest, size, mode, mtime, stored = row
         answer.append(
-            {
-                "version": version_id(number, locator, ordinal),
+            Version(
+                id=version_id(number, locator, ordinal),
                 **shown,
-                "execution": execution_id(number),
-                "ordinal": ordinal,
-                "found": maker == execution,
-                "at": format_time(at),
-                "digest": digest_text(digest),
-                "size": size,
-                "mode": mode,
-                "mtime": mtime,
-                "stored": bool(stored),
-            }
+                execution=execution_id(number),
+                ordinal=ordinal,
+                found=maker == execution,
+                at=from_nanoseconds(at),
+                digest=digest_text(digest),
+                size=size,
+                mode=mode,
+                mtime=mtime,
+                stored=bool(stored),
+            )
         )
     return answer

@@ -2,6 +2,7 @@
 
 import time
 
+from clew.documents.ids import ExecutionId, ProcessId, RunId, VersionId
 from clew.prov.locators import path_json, path_of
 
 STREAM = "stream://"
@@ -35,23 +36,23 @@ def locator_kind(locator: str) -> str:
     return "file"
 
 
-def execution_id(number: int) -> str:
-    return f"e{number}"
+def execution_id(number: int) -> ExecutionId:
+    return ExecutionId(f"e{number}")
 
 
-def run_id(number: int) -> str:
+def run_id(number: int) -> RunId:
     """The id of a pipeline run: `r2`."""
-    return f"r{number}"
+    return RunId(f"r{number}")
 
 
-def process_id(execution: int, number: int | None, uid: str) -> str:
+def process_id(execution: int, number: int | None, uid: str) -> ProcessId:
     """`e2.p3`; a witness that does not number its activities has their uids shown."""
-    return f"e{execution}.p{number}" if number is not None else f"e{execution}.{uid}"
+    return ProcessId(f"e{execution}.{uid if number is None else f'p{number}'}")
 
 
-def version_id(execution: int, locator: str, ordinal: int) -> str:
+def version_id(execution: int, locator: str, ordinal: int) -> VersionId:
     """`e2:PATH@N`: unique, and can be typed, also where the path is not UTF-8: then it is escaped
     as in the locator."""
     shown = path_fields(locator)
     path = locator[locator.find("/", len("file://")) :] if "path_b64" in shown else shown["path"]
-    return f"e{execution}:{path}@{ordinal}"
+    return VersionId(f"e{execution}:{path}@{ordinal}")

@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from clew.documents.document import from_nanoseconds
+from clew.documents.notes import Note
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import format_time
 from clew.prov.queries.lineage.steps import Version
 from clew.prov.queries.targets import Target
 from clew.prov.row_keys import digest_bytes, digest_text, key_function, location_key
@@ -67,7 +68,7 @@ def add_note(graph: Graph, target: Target, name: str, value: str, *, agent: str)
     graph.connection.atomically(add)
 
 
-def list_notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
+def list_notes(graph: Graph, target: Target) -> list[Note]:
     """The notes on the target, in order."""
     if target.kind in ("execution", "process"):
         rows = graph.connection.rows(_ON_ACTIVITY, (target.keys[0],))
@@ -80,7 +81,7 @@ def list_notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
             if _applies(row, target.keys, target.digest, about)
         ]
     return [
-        {"key": name, "value": value, "at": format_time(at), "agent": agent}
+        Note(key=name, value=value, at=from_nanoseconds(at), agent=agent)
         for at, agent, name, value, *_ in rows
     ]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
+from clew.documents.document import from_nanoseconds
+from clew.documents.lineage import Hit
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import (
     execution_id,
-    format_time,
     locator_kind,
     path_fields,
     process_id,
@@ -51,7 +52,7 @@ WHERE x.project = ? AND c.digest >= ? AND c.digest <= ? ORDER BY v.at DESC LIMIT
 """
 
 
-def search(graph: Graph, text: str, *, limit: int) -> list[dict[str, Any]]:
+def search(graph: Graph, text: str, *, limit: int) -> list[Hit]:
     """What `text` is a part of, executions and runs first; at most `limit` of each kind."""
     if (digits := _digits(text)) is not None:
         return _by_digest(graph, digits, limit)
@@ -72,60 +73,68 @@ def _digits(text: str) -> str | None:
     return None
 
 
-def _by_digest(graph: Graph, digits: str, limit: int) -> list[dict[str, Any]]:
+def _by_digest(graph: Graph, digits: str, limit: int) -> list[Hit]:
     low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
     rows = graph.connection.rows(_HOLDING, (graph.project, low, high, limit))
     return [_version(row, "digest") for row in rows]
 
 
-def _by_path(graph: Graph, part: str, limit: int) -> list[dict[str, Any]]:
+def _by_path(graph: Graph, part: str, limit: int) -> list[Hit]:
     places = [row[0] for row in graph.connection.rows(_PATHS, (graph.project, part, limit))]
     last = {row[0]: row for row in graph.connection.rows_in(_VERSIONS, places)}
     return [_version(row, "path") for row in last.values()]
 
 
-def _runs(graph: Graph, text: str) -> list[dict[str, Any]]:
+def _runs(graph: Graph, text: str) -> list[Hit]:
     """The latest runs whose pipelines are called like that."""
     found = []
     for number, facets, at in graph.connection.rows(_RUNS, (graph.project,)):
         name = json.loads(facets).get("pipeline") or ""
         if text in name.lower():
-            answer = {"kind": "run", "id": run_id(number), "label": name, "by": "name"}
-            found.append({**answer, "execution": None, "at": format_time(at)})
+            found.append(
+                Hit(
+                    kind="run",
+                    id=run_id(number),
+                    label=name,
+                    by="name",
+                    execution=None,
+                    at=from_nanoseconds(at),
+                )
+            )
     return found
 
 
-def _execution(number: int, name: str | None, command: str, at: int) -> dict[str, Any]:
-    return {
-        "kind": "execution",
-        "id": execution_id(number),
-        "label": name or " ".join(json.loads(command)),
-        "by": "name" if name else "command",
-        "execution": execution_id(number),
-        "at": format_time(at),
-    }
+def _execution(number: int, name: str | None, command: str, at: int) -> Hit:
+    return Hit(
+        kind="execution",
+        id=execution_id(number),
+        label=name or " ".join(json.loads(command)),
+        by="name" if name else "command",
+        execution=execution_id(number),
+        at=from_nanoseconds(at),
+    )
 
 
-def _process(execution: int, number: int | None, uid: str, command: str, at: int) -> dict[str, Any]:
-    return {
-        "kind": "process",
-        "id": process_id(execution, number, uid),
-        "label": " ".join(json.loads(command)),
-        "by": "command",
-        "execution": execution_id(execution),
-        "at": format_time(at),
-    }
+def _process(execution: int, number: int | None, uid: str, command: str, at: int) -> Hit:
+    return Hit(
+        kind="process",
+        id=process_id(execution, number, uid),
+        label=" ".join(json.loads(command)),
+        by="command",
+        execution=execution_id(execution),
+        at=from_nanoseconds(at),
+    )
 
 
-def _version(row: tuple[Any, ...], by: str) -> dict[str, Any]:
+def _version(row: tuple[Any, ...], by: Literal["path", "digest"]) -> Hit:
     _, number, locator, ordinal, at, digest, size = row
-    return {
-        "kind": locator_kind(locator),
-        "id": version_id(number, locator, ordinal),
-        "label": path_fields(locator)["path"],
-        "by": by,
-        "execution": execution_id(number),
-        "at": format_time(at),
-        "digest": digest_text(digest),
-        "size": size,
-    }
+    return Hit(
+        kind=locator_kind(locator),
+        id=version_id(number, locator, ordinal),
+        label=path_fields(locator)["path"],
+        by=by,
+        execution=execution_id(number),
+        at=from_nanoseconds(at),
+        digest=digest_text(digest),
+        size=size,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -108,7 +108,7 @@ def load_learnt_facets(graph: Graph, execution: int) -> dict[str, Any]:
 
 def list_processes(
     graph: Graph, found: ExecutionRef
-) -> tuple[dict[int, str], list[dict[str, Any]]]:
+) -> tuple[Mapping[int, str], list[dict[str, Any]]]:
     """The ids of an execution's processes by key, and its tree."""
     merged: dict[int, tuple[Any, ...]] = {}
     for row in graph.connection.rows(_TREE, (found.key,)):
@@ -121,7 +121,7 @@ def list_processes(
     return names, [_process(row, names) for row in merged.values()]
 
 
-def _process(row: tuple[Any, ...], names: dict[int, str]) -> dict[str, Any]:
+def _process(row: tuple[Any, ...], names: Mapping[int, str]) -> dict[str, Any]:
     key, _, uid, parent, pid, command, exe, cwd, started, ended, status, signal = row
     return {
         "id": names[key],
@@ -182,7 +182,7 @@ def _package(owner: str, packages: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def _gaps(graph: Graph, found: ExecutionRef, names: dict[int, str]) -> list[dict[str, Any]]:
+def _gaps(graph: Graph, found: ExecutionRef, names: Mapping[int, str]) -> list[dict[str, Any]]:
     rows = graph.connection.rows(_GAPS, (found.key, found.key))
     return [
         {
@@ -195,7 +195,7 @@ def _gaps(graph: Graph, found: ExecutionRef, names: dict[int, str]) -> list[dict
     ]
 
 
-def _network(graph: Graph, found: ExecutionRef, names: dict[int, str]) -> list[dict[str, Any]]:
+def _network(graph: Graph, found: ExecutionRef, names: Mapping[int, str]) -> list[dict[str, Any]]:
     peers = []
     for locator, activity in graph.connection.rows(_PEERS, (found.key, "%")):
         if not locator.startswith("stream:"):

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from clew.documents.ids import Digest
 from clew.errors import NotFound, UsageError
 from clew.prov import tables
 from clew.prov.graph import Graph
@@ -64,7 +65,7 @@ class Target:
     keys: tuple[int, ...]
     """The rows it names: one, but for bytes that several versions hold."""
     locator: str | None = None
-    digest: str | None = None
+    digest: Digest | None = None
     size: int | None = None
     mode: int | None = None
     mtime: int | None = None
@@ -81,7 +82,7 @@ def resolve_target(
     *,
     machine: str,
     locate: Callable[[bytes], bytes],
-    digest_of: Callable[[bytes], str | None],
+    digest_of: Callable[[bytes], Digest | None],
 ) -> Target:
     """What `text` names.
 
@@ -235,7 +236,7 @@ def _resolve_digest(graph: Graph, text: str) -> Target:
     )
 
 
-def _resolve_current_file(graph: Graph, text: str, locator: str, digest: str | None) -> Target:
+def _resolve_current_file(graph: Graph, text: str, locator: str, digest: Digest | None) -> Target:
     key = location_key(graph.project_uid, locator)
     rows = graph.connection.rows(_AT, (key, key))
     if digest is None:

@@ -1,6 +1,6 @@
 """Our own REST API at `/api/v1`.
 
 One module per kind of resource. Its routes parse, call `api` and `prov.queries`, and answer with
-the documents of `--json`, whose types are in `schemas` and `run_schemas`. `routes` puts the
-modules together and writes the OpenAPI description. Imported by `server.app`.
+the documents of `--json`, whose types are in `clew.documents`, `schemas` and `run_schemas`.
+`routes` puts the modules together and writes the OpenAPI description. Imported by `server.app`.
 """

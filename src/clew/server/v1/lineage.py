@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from clew.api.local.versions import find
 from clew.api.pipeline_artifacts import is_run
+from clew.documents.lineage import Direction, Lineage, PathsBetween, SearchResults
 from clew.prov.queries.lineage.paths_between import find_paths
 from clew.prov.queries.search import search
 from clew.server.v1 import schemas
 from clew.server.v1.dependencies import Limit, ProjectDep, Target, Text
+from clew.server.v1.document_router import DocumentRouter
 
-router = APIRouter(tags=["graph"])
+router = DocumentRouter(tags=["graph"])
 
 
-@router.get("/lineage", response_model=schemas.Lineage)
+@router.get("/lineage")
 def get_lineage(
     project: ProjectDep,
     target: Target,
-    direction: Literal["up", "down"] = "up",
+    direction: Direction = "up",
     depth: Annotated[int | None, Query(ge=0, le=10_000)] = None,
     everything: Annotated[bool, Query(description="Include the files of packages.")] = False,
-) -> Any:
-    lineage = project.lineage(target, direction=direction, depth=depth, everything=everything)
-    return lineage.as_json()
+) -> Lineage:
+    return project.lineage(target, direction=direction, depth=depth, everything=everything)
 
 
-@router.get("/lineage/between", response_model=schemas.PathsBetween)
-def get_between(project: ProjectDep, a: Target, b: Target, everything: bool = False) -> Any:
+@router.get("/lineage/between")
+def get_between(
+    project: ProjectDep, a: Target, b: Target, everything: bool = False
+) -> PathsBetween:
     """All paths between two objects, in whichever direction they run."""
     return find_paths(project.graph, find(project, a), find(project, b), everything=everything)
 
 
-@router.get("/search", response_model=schemas.SearchResults)
+@router.get("/search")
 def get_search(
     project: ProjectDep,
     q: Annotated[Text, Query(description="A part of a path, name or command; or a digest.")],
     limit: Limit = 50,
-) -> Any:
+) -> SearchResults:
     """Objects that contain `q`; at most `limit` of each kind."""
-    return {"hits": search(project.graph, q, limit=limit)}
+    return SearchResults(hits=tuple(search(project.graph, q, limit=limit)))
 
 
 @router.get("/diff", response_model=schemas.Difference)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from clew.api.local.notes import MAX_LENGTH, note
-from clew.server.v1 import schemas
+from clew.documents.notes import Notes
 from clew.server.v1.dependencies import ProjectDep, Target, Text
+from clew.server.v1.document_router import DocumentRouter
 
-router = APIRouter(tags=["notes"])
+router = DocumentRouter(tags=["notes"])
 
 _Words = Annotated[str, StringConstraints(max_length=MAX_LENGTH, pattern=r"^[^\x00]*$")]
 _Name = Annotated[
@@ -26,12 +26,12 @@ class NewNotes(BaseModel):
     notes: Annotated[dict[_Name, _Words], Field(min_length=1, max_length=100)]
 
 
-@router.get("/notes", response_model=schemas.Notes)
-def list_notes(project: ProjectDep, target: Target) -> Any:
-    return {"notes": project.notes(target)}
+@router.get("/notes")
+def list_notes(project: ProjectDep, target: Target) -> Notes:
+    return Notes(notes=tuple(project.notes(target)))
 
 
-@router.post("/notes", response_model=schemas.Notes, status_code=201)
-def add_notes(project: ProjectDep, remarks: NewNotes) -> Any:
-    """Remember them; all that was noted about the target is answered."""
-    return {"notes": note(project, remarks.target, remarks.notes)}
+@router.post("/notes", status_code=201)
+def add_notes(project: ProjectDep, remarks: NewNotes) -> Notes:
+    """Add notes to a target. The response has all of its notes."""
+    return Notes(notes=tuple(note(project, remarks.target, remarks.notes)))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import csv
 import io
-from typing import Any
+from functools import partial
+
+from clew.documents.ids import Digest
+from clew.documents.versions import Preview
 
 MAX_TEXT_BYTES = 64 << 10
 """How much of a text is shown."""
@@ -23,24 +26,34 @@ _IMAGES = (
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
-def preview(name: str, head: bytes, size: int) -> dict[str, Any]:
-    """The preview of content of `size` bytes. `head`: its first bytes, at least MAX_TEXT_BYTES if
-    it is that large; all of it if it is an image, since images are not cut."""
+def make_preview(version: str, digest: Digest, name: str, head: bytes, size: int) -> Preview:
+    """The preview of content of `size` bytes in the file `name`. `head`: its first bytes, at least
+    MAX_TEXT_BYTES if it is that large; all of it if it is an image, since images are not cut."""
+    preview = partial(Preview, version=version, digest=digest, size=size)
     if not size:
-        return {"kind": "empty", "media_type": "text/plain", "truncated": False}
+        return preview(kind="empty", media_type="text/plain", truncated=False)
     if (media := image_type(head)) is not None:
         complete = len(head) == size
         image = base64.b64encode(head).decode() if complete else None
-        return {"kind": "image", "media_type": media, "truncated": not complete, "image": image}
+        return preview(kind="image", media_type=media, truncated=not complete, image=image)
     data = head[:MAX_TEXT_BYTES]
     truncated = len(data) < size
     text = _decode(data, truncated)
     if text is None:
-        return {"kind": "binary", "media_type": "application/octet-stream", "truncated": truncated}
+        media = "application/octet-stream"
+        return preview(kind="binary", media_type=media, truncated=truncated)
     for ending, separator in _SEPARATORS.items():
-        if name.lower().endswith(ending) and (table := _table(text, separator, truncated)):
-            return {"kind": "table", "media_type": "text/csv", "text": text, **table}
-    return {"kind": "text", "media_type": "text/plain", "truncated": truncated, "text": text}
+        if name.lower().endswith(ending) and (table := _parse_table(text, separator, truncated)):
+            rows, more = table
+            return preview(
+                kind="table",
+                media_type="text/csv",
+                truncated=more,
+                text=text,
+                columns=rows[0],
+                rows=tuple(rows[1:]),
+            )
+    return preview(kind="text", media_type="text/plain", truncated=truncated, text=text)
 
 
 def image_type(head: bytes) -> str | None:
@@ -61,22 +74,23 @@ def _decode(data: bytes, truncated: bool) -> str | None:
     return None
 
 
-def _table(text: str, separator: str, truncated: bool) -> dict[str, Any] | None:
+def _parse_table(
+    text: str, separator: str, truncated: bool
+) -> tuple[list[tuple[str, ...]], bool] | None:
+    """The rows, with the headings, and whether there are more."""
     lines = text.splitlines(keepends=True)
     if truncated and len(lines) > 1:
         lines.pop()  # it may be incomplete
     reader = csv.reader(io.StringIO("".join(lines)), delimiter=separator)
-    rows: list[list[str]] = []
+    rows: list[tuple[str, ...]] = []
     more = False
     try:
         for row in reader:
             if len(rows) > _MAX_ROWS:
                 more = True
                 break
-            rows.append([cell[:_MAX_CELL_CHARS] for cell in row[:_MAX_COLUMNS]])
+            rows.append(tuple(cell[:_MAX_CELL_CHARS] for cell in row[:_MAX_COLUMNS]))
             more = more or len(row) > _MAX_COLUMNS
     except csv.Error:
         return None
-    if not rows:
-        return None
-    return {"columns": rows[0], "rows": rows[1:], "truncated": truncated or more}
+    return (rows, truncated or more) if rows else None

@@ -22,6 +22,7 @@ from clew.server.v1 import (
     versions,
 )
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
+from clew.server.v1.document_router import describe_documents
 from clew.server.v1.schemas import Problem
 
 PREFIX = "/api/v1"
@@ -53,8 +54,9 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         routes=api_routes,
     )
     components = document.setdefault("components", {})
-    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-    components.setdefault("schemas", {})["Problem"] = problem
+    schemas = components.setdefault("schemas", {})
+    schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= describe_documents(route.endpoint for route in api_routes)
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]
     return document

@@ -129,86 +129,6 @@ class ExecutionDetail(Execution):
     network: list[Peer] = []
 
 
-class Version(Document):
-    version: str
-    path: str
-    execution: str
-    ordinal: int
-    found: bool
-    at: str | None
-    digest: str | None
-    size: int | None
-    mode: int | None
-    mtime: int | None
-    stored: bool
-
-
-class Versions(Document):
-    versions: list[Version]
-
-
-class Preview(Document):
-    """The start of a version's content, shown according to its format."""
-
-    version: str
-    digest: str
-    size: int
-    kind: Literal["text", "table", "image", "binary", "empty"]
-    media_type: str
-    truncated: bool
-    text: str | None = None
-    columns: list[str] | None = None
-    rows: list[list[str]] | None = None
-    image: str | None = Field(default=None, description="base64; only of small images")
-
-
-class Node(Document):
-    id: str
-    kind: str
-    label: str
-
-
-class Edge(Document):
-    start: str = Field(alias="from")
-    to: str
-    kind: str
-
-
-class Lineage(Document):
-    target: str
-    direction: Literal["up", "down"]
-    nodes: list[Node]
-    edges: list[Edge]
-    roots: list[str]
-    truncated: bool
-
-
-class PathsBetween(Document):
-    """Everything on the paths from `from` to `to`; both are null if there is no path."""
-
-    a: str
-    b: str
-    start: str | None = Field(alias="from")
-    to: str | None
-    nodes: list[Node]
-    edges: list[Edge]
-    shortest: list[str]
-    truncated: bool
-
-
-class Hit(Document):
-    kind: str
-    id: str
-    label: str
-    by: Literal["name", "command", "path", "digest"]
-    execution: str | None
-    at: str | None
-
-
-class SearchResults(Document):
-    hits: list[Hit]
-
-
 class Difference(Document):
     """The document of `clew diff --json` for two executions, or of two runs and their tasks."""
 
@@ -217,14 +137,3 @@ class Difference(Document):
     inputs: Any
     outputs: Any
     divergence: Any
-
-
-class Note(Document):
-    key: str
-    value: str
-    at: str | None
-    agent: str
-
-
-class Notes(Document):
-    notes: list[Note]

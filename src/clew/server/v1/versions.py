@@ -5,23 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import Header, Path, Query, Response
 from starlette.responses import StreamingResponse
 
 from clew.api.local.versions import check_stored, find_stored
+from clew.documents.versions import Preview, Versions
+from clew.errors import UsageError
+from clew.prov.queries import files
 from clew.prov.queries.formats import path_fields
 from clew.prov.queries.targets import Target
 from clew.server.http.problems import problem_response
 from clew.server.server_state import Service
-from clew.server.v1 import schemas
 from clew.server.v1.dependencies import ProjectDep, ServiceDep, Text
-from clew.server.v1.previews import MAX_IMAGE_BYTES, MAX_TEXT_BYTES, image_type, preview
+from clew.server.v1.document_router import DocumentRouter
+from clew.server.v1.previews import MAX_IMAGE_BYTES, MAX_TEXT_BYTES, image_type, make_preview
 from clew.store import Store
 
-router = APIRouter(tags=["versions"])
+router = DocumentRouter(tags=["versions"])
 
 Id = Annotated[
     Text,
@@ -34,23 +37,31 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
-@router.get("/versions", response_model=schemas.Versions)
+@router.get("/versions")
 def list_versions(
-    project: ProjectDep, path: Annotated[Text, Query(description="A path on the server's machine.")]
-) -> Any:
-    """All recorded versions of a file, oldest first."""
-    return {"versions": [version.as_json() for version in project.versions(path)]}
+    project: ProjectDep,
+    path: Annotated[Text | None, Query(description="A path on the server's machine.")] = None,
+    locator: Annotated[
+        Text | None, Query(description="A file of any machine: `file://MACHINE/path`.")
+    ] = None,
+) -> Versions:
+    """All recorded versions of the file that `path` or `locator` names, oldest first."""
+    if (path is None) == (locator is None):
+        raise UsageError("give either a path or a locator", hint="/api/v1/versions?path=…")
+    found = project.versions(path) if path else files.list_versions(project.graph, locator or "")
+    return Versions(versions=tuple(found))
 
 
-@router.get("/versions/{id:path}/preview", response_model=schemas.Preview)
-def get_preview(service: ServiceDep, id: Id) -> Any:  # noqa: A002
+@router.get("/versions/{id:path}/preview")
+def get_preview(service: ServiceDep, id: Id) -> Preview:  # noqa: A002
     with _open(service, id) as (target, size, store):
-        digest = target.digest or ""
+        digest = target.digest
+        assert digest is not None
         head = b"".join(store.read_part(digest, 0, MAX_TEXT_BYTES))
         if image_type(head) is not None and size <= MAX_IMAGE_BYTES:
             head += b"".join(store.read_part(digest, len(head), size))
-    known = {"version": target.label, "digest": digest, "size": size}
-    return {**known, **preview(path_fields(target.locator or "")["path"], head, size)}
+    name = path_fields(target.locator or "")["path"]
+    return make_preview(target.label, digest, name, head, size)
 
 
 @router.head("/versions/{id:path}/content", include_in_schema=False)

@@ -119,7 +119,7 @@ def test_notes_travel_and_come_back_as_one(graph: Graph, target: Ask) -> None:
     assert (
         graph.connection.atomically(lambda: import_notes(graph, builder.uid, told)) == 0
     )  # home again
-    assert [found["value"] for found in list_notes(graph, target("e1"))] == ["of e1"]
+    assert [found.value for found in list_notes(graph, target("e1"))] == ["of e1"]
 
 
 def test_taking_is_all_or_nothing(graph: Graph) -> None:

@@ -235,7 +235,7 @@ def test_versions_of_a_path(graph: Graph) -> None:
     later.read(later.process("x"), "/w/f", "three", stored=False)
     graph.fold(later.events)
     found = list_versions(graph, locator("/w/f"))
-    assert [(v["version"], v["found"], v["digest"], v["stored"]) for v in found] == [
+    assert [(v.id, v.found, v.digest, v.stored) for v in found] == [
         ("e1:/w/f@1", True, digest("one"), True),
         ("e1:/w/f@2", False, digest("two"), True),
         ("e2:/w/f@1", True, digest("three"), False),

@@ -36,7 +36,7 @@ def ask(graph: Graph) -> Any:
 
     def hits(text: str, limit: int = 10) -> list[tuple[str, str, str]]:
         found = search(graph, text, limit=limit)
-        return [(one["kind"], one["id"], one["by"]) for one in found]
+        return [(one.kind, one.id, one.by) for one in found]
 
     return hits
 

@@ -9,7 +9,7 @@ has an edge kind of its own.
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import STREAM
@@ -108,7 +108,7 @@ class Link(NamedTuple):
         return self.candidates[0].key
 
     @property
-    def strength(self) -> str:
+    def strength(self) -> Literal["strong", "weak"]:
         return "weak" if self.weak else "strong"
 
     @property

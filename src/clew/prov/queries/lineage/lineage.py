@@ -14,8 +14,9 @@ that is inferred, not observed. Following it takes no step of the depth.
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
+from clew.documents import lineage as documents
+from clew.documents.lineage import Direction, Lineage, Node
 from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.content_links import (
@@ -50,12 +51,12 @@ def trace_lineage(
     graph: Graph,
     target: Target,
     *,
-    direction: str = "up",
+    direction: Direction = "up",
     depth: int | None = None,
     everything: bool = False,
     limit: int = LIMIT,
-) -> dict[str, Any]:
-    """The contract's `trace`.
+) -> Lineage:
+    """The document of `clew trace`.
 
     Files of packages and of the system are counted, not drawn, unless `everything` is asked for.
     """
@@ -85,7 +86,7 @@ class _Walk:
         self._asked: list[int] = []
         self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
         self._hidden: dict[int, set[int]] = {}
-        self._edges: dict[tuple[int, int, str], dict[str, Any]] = {}
+        self._edges: dict[tuple[int, int, str], dict[str, str]] = {}
         self._links: dict[int, Link] = {}  # found version → where it may come from
         self._truncated = False
 
@@ -289,7 +290,7 @@ class _Walk:
     def _join(self, start: int, end: int, kind: str, **facts: str) -> None:
         self._edges.setdefault((start, end, kind), facts)
 
-    def answer(self, target: Target, direction: str) -> dict[str, Any]:
+    def answer(self, target: Target, direction: Direction) -> Lineage:
         activities = dict.fromkeys(self._reached)
         for start, end, kind in self._edges:
             if kind == "generated":
@@ -306,26 +307,26 @@ class _Walk:
         owned = {} if self._everything or not self._up else self._steps.owned(activities)
         for key, row in self._steps.activities(activities).items():
             hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
-            names[key] = (node := build_activity_node(row, hidden))["id"]
+            names[key] = (node := build_activity_node(row, hidden)).id
             nodes.append(node)
         edges = [
-            {"from": names[start], "to": names[end], "kind": kind, **facts}
+            documents.Edge(start=names[start], end=names[end], kind=kind, **facts)  # type: ignore[arg-type]
             for (start, end, kind), facts in self._edges.items()
             if start in names and end in names
         ]
         if target.kind == "execution":
-            nodes.insert(0, {"id": target.label, "kind": "execution", "label": target.label})
+            nodes.insert(0, Node(id=target.label, kind="execution", label=target.label))
             edges += [
-                {"from": target.label, "to": names[key], "kind": "part"}
+                documents.Edge(start=target.label, end=names[key], kind="part")
                 for key in self._asked
                 if key in names
             ]
         asked = [names[key] for key in self._asked if key in names]
-        return {
-            "target": asked[0] if len(asked) == 1 else target.label,
-            "direction": direction,
-            "nodes": nodes,
-            "edges": edges,
-            "roots": asked or [target.label],
-            "truncated": self._truncated,
-        }
+        return Lineage(
+            target=asked[0] if len(asked) == 1 else target.label,
+            direction=direction,
+            nodes=tuple(nodes),
+            edges=tuple(edges),
+            roots=tuple(asked) or (target.label,),
+            truncated=self._truncated,
+        )

@@ -3,10 +3,14 @@
 import json
 from typing import Any
 
+from msgspec import UNSET
+
+from clew.documents.document import from_nanoseconds
+from clew.documents.ids import Locator, VersionId
+from clew.documents.lineage import Node, SameContent
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import (
     execution_id,
-    format_time,
     locator_kind,
     path_fields,
     process_id,
@@ -19,14 +23,14 @@ from clew.prov.queries.targets import Target
 from clew.prov.row_keys import digest_text
 
 
-def version_ref(version: Version) -> str:
+def version_ref(version: Version) -> VersionId:
     """A version's id in the user's words."""
     return version_id(version.number, version.locator, version.ordinal)
 
 
 def build_file_nodes(
     graph: Graph, steps: LineageQueries, versions: dict[int, Version], links: dict[int, Link]
-) -> tuple[list[dict[str, Any]], dict[int, str]]:
+) -> tuple[list[Node], dict[int, str]]:
     changed = steps.changed_outside(key for key, version in versions.items() if version.found)
     sources = find_sources(graph, versions.values())
     candidates = steps.versions(c.key for link in links.values() for c in link.candidates)
@@ -34,85 +38,87 @@ def build_file_nodes(
     names: dict[int, str] = {}
     for key, version in versions.items():
         shown = path_fields(version.locator)
-        names[key] = version_ref(version)
+        names[key] = id_ = version_ref(version)
         nodes.append(
-            {
-                "id": names[key],
-                "kind": locator_kind(version.locator),
-                "label": shown["path"],
-                **shown,
-                "locator": version.locator,
-                "execution": execution_id(version.number),
-                "version": names[key],
-                "found": version.found and locator_kind(version.locator) != "stream",
-                "digest": digest_text(version.digest),
-                "size": version.size,
-                "stored": bool(version.stored),
-                "changed_outside": key in changed,
-                "source": sources.get(key),
-                "made_elsewhere": bool(version.made_elsewhere),
-                "same_content": describe_link(links.get(key), candidates),
-            }
+            Node(
+                id=id_,
+                kind=locator_kind(version.locator),
+                label=shown["path"],
+                path=shown["path"],
+                path_b64=shown.get("path_b64", UNSET),
+                locator=Locator(version.locator),
+                execution=execution_id(version.number),
+                version=id_,
+                found=version.found and locator_kind(version.locator) != "stream",
+                digest=digest_text(version.digest),
+                size=version.size,
+                stored=bool(version.stored),
+                changed_outside=key in changed,
+                source=sources.get(key),
+                made_elsewhere=bool(version.made_elsewhere),
+                same_content=describe_link(links.get(key), candidates),
+            )
         )
     return nodes, names
 
 
-def describe_link(link: Link | None, versions: dict[int, Version]) -> list[dict[str, Any]]:
+def describe_link(link: Link | None, versions: dict[int, Version]) -> tuple[SameContent, ...]:
     """The earlier versions with the same bytes, the likeliest first."""
     if link is None:
-        return []
-    return [
-        {
-            "version": version_ref(versions[candidate.key]),
-            "execution": execution_id(versions[candidate.key].number),
+        return ()
+    return tuple(
+        SameContent(
+            version=version_ref(versions[candidate.key]),
+            execution=execution_id(versions[candidate.key].number),
             **path_fields(candidate.locator),
-            "made": candidate.made,
-            "strength": link.strength,
-            "member": candidate.member,
-        }
+            made=candidate.made,
+            strength=link.strength,
+            member=candidate.member,
+        )
         for candidate in link.candidates
-    ]
+    )
 
 
-def build_activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
+def build_activity_node(row: tuple[Any, ...], hidden: int) -> Node:
     _, execution, number, uid, command, exe, cwd, at, kind, name, elsewhere = row
     words = json.loads(command)
-    return {
-        "id": process_id(execution, number, uid),
-        "kind": kind,
-        "label": name or " ".join(words) or exe or uid,
-        "name": name,
-        "command": words,
-        "exe": exe,
-        "cwd": cwd,
-        "execution": execution_id(execution),
-        "started": format_time(at),
-        "hidden": hidden,
-        "made_elsewhere": bool(elsewhere),
-    }
+    return Node(
+        id=process_id(execution, number, uid),
+        kind=kind,
+        label=name or " ".join(words) or exe or uid,
+        name=name,
+        command=tuple(words),
+        exe=exe,
+        cwd=cwd,
+        execution=execution_id(execution),
+        started=from_nanoseconds(at),
+        hidden=hidden,
+        made_elsewhere=bool(elsewhere),
+    )
 
 
 def build_unrecorded_node(
     graph: Graph, steps: LineageQueries, target: Target, link: Link | None
-) -> dict[str, Any]:
+) -> Node:
     """A file as it is now, which no execution left or found like this."""
     locator = target.locator or ""
     candidates = steps.versions(c.key for c in link.candidates) if link else {}
     shown = path_fields(locator)
-    return {
-        "id": target.label,
-        "kind": "file",
-        "label": shown["path"],
-        **shown,
-        "locator": locator,
-        "execution": None,
-        "version": None,
-        "found": True,
-        "digest": target.digest,
-        "size": None,
-        "stored": False,
-        "changed_outside": target.known_place,
-        "source": find_current_source(graph, locator, target.digest),
-        "made_elsewhere": False,
-        "same_content": describe_link(link, candidates),
-    }
+    return Node(
+        id=target.label,
+        kind="file",
+        label=shown["path"],
+        path=shown["path"],
+        path_b64=shown.get("path_b64", UNSET),
+        locator=Locator(locator),
+        execution=None,
+        version=None,
+        found=True,
+        digest=target.digest,
+        size=None,
+        stored=False,
+        changed_outside=target.known_place,
+        source=find_current_source(graph, locator, target.digest),
+        made_elsewhere=False,
+        same_content=describe_link(link, candidates),
+    )

@@ -5,55 +5,71 @@ one are on a path between them.
 """
 
 from collections import deque
-from typing import Any
+from collections.abc import Collection, Iterable
 
+from msgspec import UNSET
+
+from clew.documents.lineage import Edge, Lineage, PathsBetween
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.lineage import trace_lineage
 from clew.prov.queries.targets import Target
 
 
-def find_paths(graph: Graph, a: Target, b: Target, *, everything: bool = False) -> dict[str, Any]:
+def find_paths(graph: Graph, a: Target, b: Target, *, everything: bool = False) -> PathsBetween:
     """The ways from `a` to `b`, or else from `b` to `a`: `from` and `to` say which; without any
     there are no nodes. `shortest` is one of the ways, node by node."""
     truncated = False
     for start, end in ((a, b), (b, a)):
         above = trace_lineage(graph, end, direction="up", everything=everything)
-        truncated = truncated or above["truncated"]
-        found = _find_paths(above, _target_nodes(graph, start, above), set(above["roots"]))
+        truncated = truncated or above.truncated
+        found = _find_paths(above, _target_nodes(graph, start, above), set(above.roots))
         if found is not None:
-            return {
-                "a": a.label,
-                "b": b.label,
-                "from": start.label,
-                "to": end.label,
-                **found,
-                "truncated": above["truncated"],
-            }
-    none: dict[str, Any] = {"from": None, "to": None, "nodes": [], "edges": [], "shortest": []}
-    return {"a": a.label, "b": b.label, **none, "truncated": truncated}
+            nodes, shortest = found
+            return PathsBetween(
+                a=a.label,
+                b=b.label,
+                start=start.label,
+                end=end.label,
+                nodes=tuple(node for node in above.nodes if node.id in nodes),
+                edges=tuple(edge for edge in above.edges if {edge.start, edge.end} <= nodes),
+                shortest=tuple(shortest),
+                truncated=above.truncated,
+            )
+    return PathsBetween(
+        a=a.label,
+        b=b.label,
+        start=None,
+        end=None,
+        nodes=(),
+        edges=(),
+        shortest=(),
+        truncated=truncated,
+    )
 
 
-def _target_nodes(graph: Graph, target: Target, above: dict[str, Any]) -> set[str]:
+def _target_nodes(graph: Graph, target: Target, above: Lineage) -> set[str]:
     """The nodes that the target is."""
     if target.kind == "execution":
         marks = "SELECT number FROM execution WHERE id IN ({})"
         numbers = {f"e{number}" for (number,) in graph.connection.rows_in(marks, target.keys)}
         return {
-            node["id"]
-            for node in above["nodes"]
-            if node["id"] == target.label
-            or (node.get("execution") in numbers and "command" in node)
+            node.id
+            for node in above.nodes
+            if node.id == target.label or (node.execution in numbers and node.command is not UNSET)
         }
     if target.kind == "version":
-        return set(trace_lineage(graph, target, depth=0)["roots"])
+        return set(trace_lineage(graph, target, depth=0).roots)
     return {target.label}
 
 
-def _find_paths(above: dict[str, Any], starts: set[str], ends: set[str]) -> dict[str, Any] | None:
+def _find_paths(
+    above: Lineage, starts: set[str], ends: set[str]
+) -> tuple[set[str], list[str]] | None:
+    """The nodes on the paths, and a shortest path; None if there is none."""
     after: dict[str, list[str]] = {}
-    for edge in above["edges"]:
-        after.setdefault(edge["from"], []).append(edge["to"])
-    known = {node["id"] for node in above["nodes"]}
+    for edge in above.edges:
+        after.setdefault(edge.start, []).append(edge.end)
+    known = {node.id for node in above.nodes}
     before: dict[str, str | None] = dict.fromkeys(sorted(starts & known))
     waiting = deque(before)
     while waiting:
@@ -65,20 +81,15 @@ def _find_paths(above: dict[str, Any], starts: set[str], ends: set[str]) -> dict
     reached = [node for node in before if node in ends]
     if not reached:
         return None
-    kept = _nodes_reaching(above["edges"], before.keys(), ends)
-    return {
-        "nodes": [node for node in above["nodes"] if node["id"] in kept],
-        "edges": [edge for edge in above["edges"] if {edge["from"], edge["to"]} <= kept],
-        "shortest": _path_to(before, reached[0]),
-    }
+    return _nodes_reaching(above.edges, before.keys(), ends), _path_to(before, reached[0])
 
 
-def _nodes_reaching(edges: list[dict[str, Any]], reached: Any, ends: set[str]) -> set[str]:
+def _nodes_reaching(edges: Iterable[Edge], reached: Collection[str], ends: set[str]) -> set[str]:
     """Of what was reached, that from which an end can be reached."""
     earlier: dict[str, list[str]] = {}
     for edge in edges:
-        if edge["from"] in reached and edge["to"] in reached:
-            earlier.setdefault(edge["to"], []).append(edge["from"])
+        if edge.start in reached and edge.end in reached:
+            earlier.setdefault(edge.end, []).append(edge.start)
     kept = {end for end in ends if end in reached}
     waiting = deque(kept)
     while waiting:

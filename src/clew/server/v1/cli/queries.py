@@ -24,9 +24,11 @@ from clew.api.local.recreate import ClientFiles, Recreation
 from clew.api.local.share import LocalEndpoint
 from clew.api.local.versions import check_stored, find, find_stored
 from clew.api.remote.caller_paths import ClientPaths
+from clew.documents.document import encode
+from clew.documents.lineage import Direction, Lineage
+from clew.documents.notes import Notes
 from clew.errors import NoContent, NotFound
 from clew.prov.export.notes import PortableNote
-from clew.prov.queries.files import list_versions
 from clew.prov.queries.lineage.lineage import trace_lineage as lineage_of
 from clew.prov.queries.targets import Target
 from clew.server.parsing.event_batches import Malformed
@@ -45,11 +47,6 @@ def parse_request(raw: bytes, kind: type[msgspec.Struct]) -> Any:
         return msgspec.convert(json.loads(raw or b"{}"), type=kind, str_keys=True)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"the request is malformed: {error}") from error
-
-
-def json_response(document: object) -> Response:
-    """ASCII JSON, since strings may contain what UTF-8 cannot encode, such as odd file names."""
-    return Response(json.dumps(document), media_type="application/json")
 
 
 def _query(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,7 +73,8 @@ async def ask(request: Request, name: str) -> Response:
 
     def work() -> Response:
         with service.project() as project:
-            return json_response(function(project, **msgspec.structs.asdict(arguments)))
+            answer = function(project, **msgspec.structs.asdict(arguments))
+            return Response(encode(answer), media_type="application/json")
 
     return await run_in_threadpool(work)
 
@@ -106,17 +104,12 @@ def lineage(
     project: LocalProject,
     target: str,
     asker: ClientPaths,
-    direction: str = "up",
+    direction: Direction = "up",
     depth: int | None = None,
     everything: bool = False,
-) -> Document:
+) -> Lineage:
     found = find(project, target, asker.here())
     return lineage_of(project.graph, found, direction=direction, depth=depth, everything=everything)
-
-
-@_query
-def versions(project: LocalProject, locator: str) -> list[Document]:
-    return list_versions(project.graph, locator)
 
 
 @_query
@@ -211,10 +204,8 @@ def rules(project: LocalProject) -> list[Document]:
 
 
 @_query
-def note(
-    project: LocalProject, target: str, asker: ClientPaths, remarks: dict[str, str]
-) -> list[Document]:
-    return add_note(project, target, remarks, asker.here(), asker.agent)
+def note(project: LocalProject, target: str, asker: ClientPaths, remarks: dict[str, str]) -> Notes:
+    return Notes(notes=tuple(add_note(project, target, remarks, asker.here(), asker.agent)))
 
 
 @_query

@@ -44,11 +44,11 @@ class TestMovedFile:
         answer = trace_lineage(graph, target("e2:out-b"), depth=2)
         link = "e1:/w/got.csv@1 same_content e2:/w/data/raw.csv@1"
         assert {link, "e1.p1 generated e1:/w/got.csv@1"} < drawn(answer)
-        [edge] = [edge for edge in answer["edges"] if edge["kind"] == "same_content"]
-        assert edge["strength"] == "strong"
-        [candidate] = node(answer, "e2:/w/data/raw.csv@1")["same_content"]
-        assert (candidate["version"], candidate["made"]) == ("e1:/w/got.csv@1", True)
-        assert node(answer, "e1:/w/got.csv@1")["same_content"] == []
+        [edge] = [edge for edge in answer.edges if edge.kind == "same_content"]
+        assert edge.strength == "strong"
+        [candidate] = node(answer, "e2:/w/data/raw.csv@1").same_content
+        assert (candidate.version, candidate.made) == ("e1:/w/got.csv@1", True)
+        assert node(answer, "e1:/w/got.csv@1").same_content == ()
 
     def test_down_follows_the_same_link(self, graph: Graph, target: Ask) -> None:
         answer = trace_lineage(graph, target("e1:got.csv"), direction="down", depth=1)
@@ -61,14 +61,14 @@ class TestMovedFile:
     def test_a_file_that_no_execution_met(self, graph: Graph, target: Ask) -> None:
         answer = trace_lineage(graph, target("copy", copy=LONG))
         assert "e1:/w/got.csv@1 same_content copy" in drawn(answer)
-        assert not node(answer, "copy")["changed_outside"]
-        candidates = [one["version"] for one in node(answer, "copy")["same_content"]]
+        assert not node(answer, "copy").changed_outside
+        candidates = [one.version for one in node(answer, "copy").same_content]
         assert candidates == ["e1:/w/got.csv@1", "e2:/w/data/raw.csv@1"]
 
     def test_other_projects_in_the_database_give_no_links(self, graph: Graph) -> None:
         other = Graph(graph.connection, "q" * 32)
         use(other, "c", "/w/theirs", at=3_000)
-        found = {n["id"] for n in trace_lineage(other, _resolve(other, "e1:out-c"))["nodes"]}
+        found = {n.id for n in trace_lineage(other, _resolve(other, "e1:out-c")).nodes}
         assert found == {"e1:/w/out-c@1", "e1.p1", "e1:/w/theirs@1"}
 
 
@@ -104,7 +104,7 @@ def test_a_pulled_execution_is_a_candidate_behind_local_ones(graph: Graph, targe
     make(graph, "c", "/w/own", at=1_000)
     answer = trace_lineage(graph, target("e2:out-b"))
     assert "e3:/w/own@1 same_content e2:/w/copy@1" in drawn(answer)
-    versions = [one["version"] for one in node(answer, "e2:/w/copy@1")["same_content"]]
+    versions = [one.version for one in node(answer, "e2:/w/copy@1").same_content]
     assert versions == ["e3:/w/own@1", "e1:/w/raw@1"]
 
 
@@ -115,7 +115,7 @@ def test_empty_files_are_not_linked_and_tiny_ones_weakly(
     make(graph, "a", "/w/got", text, at=1_000)
     use(graph, "b", "/w/raw", text, at=2_000)
     answer = trace_lineage(graph, target("e2:out-b"))
-    strengths = [one["strength"] for one in node(answer, "e2:/w/raw@1")["same_content"]]
+    strengths = [one.strength for one in node(answer, "e2:/w/raw@1").same_content]
     assert strengths == (["weak"] if text else [])
 
 
@@ -124,9 +124,9 @@ def test_common_content_is_linked_weakly(graph: Graph, target: Ask) -> None:
         make(graph, "abcdef"[number], f"/w/{number}/made", at=1_000 * (number + 1))
     use(graph, "9", "/w/raw", at=90_000)
     answer = trace_lineage(graph, target("e7:out-9"))
-    candidates = node(answer, "e7:/w/raw@1")["same_content"]
-    assert [one["path"] for one in candidates] == [f"/w/{n}/made" for n in (5, 4, 3, 2, 1, 0)]
-    assert {one["strength"] for one in candidates} == {"weak"}
+    candidates = node(answer, "e7:/w/raw@1").same_content
+    assert [one.path for one in candidates] == [f"/w/{n}/made" for n in (5, 4, 3, 2, 1, 0)]
+    assert {one.strength for one in candidates} == {"weak"}
 
 
 def test_content_with_many_versions(

@@ -10,30 +10,29 @@ import pytest
 from tests.unit.prov.conftest import Ask
 from tests.unit.prov.execution_builder import ExecutionBuilder, digest, locator
 
+from clew.documents.lineage import Direction, Lineage, Node
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.lineage import trace_lineage
 from clew.prov.queries.notes import add_note, list_notes
 from clew.prov.queries.targets import Target
 
-Answer = dict[str, Any]
+
+def drawn(answer: Lineage) -> set[str]:
+    return {f"{e.start} {e.kind} {e.end}" for e in answer.edges}
 
 
-def drawn(answer: Answer) -> set[str]:
-    return {f"{e['from']} {e['kind']} {e['to']}" for e in answer["edges"]}
+def names(answer: Lineage) -> set[str]:
+    return {node.id for node in answer.nodes}
 
 
-def names(answer: Answer) -> set[str]:
-    return {node["id"] for node in answer["nodes"]}
+def node(answer: Lineage, name: str) -> Node:
+    return next(n for n in answer.nodes if n.id == name)
 
 
-def node(answer: Answer, name: str) -> dict[str, Any]:
-    return next(n for n in answer["nodes"] if n["id"] == name)
-
-
-def has_no_cycle(answer: Answer) -> bool:
+def has_no_cycle(answer: Lineage) -> bool:
     order: TopologicalSorter[str] = TopologicalSorter()
-    for edge in answer["edges"]:
-        order.add(edge["to"], edge["from"])
+    for edge in answer.edges:
+        order.add(edge.end, edge.start)
     list(order.static_order())
     return True
 
@@ -67,7 +66,7 @@ def workflow(graph: Graph) -> None:
 
 @pytest.fixture
 def trace(graph: Graph, target: Ask) -> Any:
-    def ask(text: str, direction: str = "up", **options: Any) -> Answer:
+    def ask(text: str, direction: Direction = "up", **options: Any) -> Lineage:
         return trace_lineage(graph, target(text), direction=direction, **options)
 
     return ask
@@ -87,8 +86,8 @@ class TestWorkflow:
             "e3.p1 generated e3:/w/clean@1",
             "e3:/w/raw@1 used e3.p1",
         }
-        assert answer["target"] == "e2:/w/model@1"
-        assert answer["direction"] == "up"
+        assert answer.target == "e2:/w/model@1"
+        assert answer.direction == "up"
         assert has_no_cycle(answer)
 
     def test_what_was_used_after_the_file_was_finished_is_not_in_it(self, trace: Any) -> None:
@@ -96,10 +95,10 @@ class TestWorkflow:
         assert "e2:/w/later@1" in names(trace("e2:other"))
 
     def test_files_of_packages_and_of_the_system_are_counted(self, trace: Any) -> None:
-        assert node(trace("e3:clean"), "e3.p1")["hidden"] == 2
+        assert node(trace("e3:clean"), "e3.p1").hidden == 2
         everything = trace("e3:clean", everything=True)
         assert {"e3:/usr/lib/libc.so@1", "e3:/etc/ld.so.cache@1"} < names(everything)
-        assert node(everything, "e3.p1")["hidden"] == 0
+        assert node(everything, "e3.p1").hidden == 0
 
     def test_down(self, trace: Any) -> None:
         answer = trace("e3:raw", "down")
@@ -114,7 +113,7 @@ class TestWorkflow:
             "e2:/w/model@1 used e1.p1",
             "e1.p1 generated e1:stdout@1",
         }
-        assert node(answer, "e1:stdout@1")["kind"] == "stream"
+        assert node(answer, "e1:stdout@1").kind == "stream"
         assert has_no_cycle(answer)
 
     def test_down_leaves_out_what_was_finished_before(self, trace: Any) -> None:
@@ -129,19 +128,19 @@ class TestWorkflow:
         assert "e3.p1" in names(trace("e1:model", depth=2))
 
     def test_a_limit_is_said(self, trace: Any) -> None:
-        assert not trace("e1:model")["truncated"]
-        assert trace("e1:model", limit=2)["truncated"]
+        assert not trace("e1:model").truncated
+        assert trace("e1:model", limit=2).truncated
 
     def test_changed_outside(self, trace: Any) -> None:
         answer = trace("e1:stdout")
-        assert node(answer, "e1:/w/config@1")["changed_outside"]
-        assert not node(answer, "e2:/w/config@1")["changed_outside"]
-        assert not node(answer, "e3:/w/raw@1")["changed_outside"]
+        assert node(answer, "e1:/w/config@1").changed_outside
+        assert not node(answer, "e2:/w/config@1").changed_outside
+        assert not node(answer, "e3:/w/raw@1").changed_outside
 
     def test_a_file_that_is_different_now(self, graph: Graph, target: Ask) -> None:
         answer = trace_lineage(graph, target("raw", raw="edited"))
-        [only] = answer["nodes"]
-        assert (only["label"], only["changed_outside"], answer["edges"]) == ("/w/raw", True, [])
+        [only] = answer.nodes
+        assert (only.label, only.changed_outside, answer.edges) == ("/w/raw", True, ())
 
     def test_of_a_process_and_of_an_execution(self, trace: Any) -> None:
         assert "e2:/w/later@1 used e2.p2" in drawn(trace("e2.p2"))
@@ -153,14 +152,12 @@ class TestWorkflow:
         add_note(graph, target("raw", raw="RAW"), "source", "https://example.org/raw", agent="ann")
         add_note(graph, target("e2"), "mood", "good", agent="ann")
         add_note(graph, target("e2"), "mood", "better", agent="bob")
-        assert node(trace("e1:model"), "e3:/w/raw@1")["source"] == "https://example.org/raw"
-        assert [(n["key"], n["value"], n["agent"]) for n in list_notes(graph, target("e2"))] == [
+        assert node(trace("e1:model"), "e3:/w/raw@1").source == "https://example.org/raw"
+        assert [(n.key, n.value, n.agent) for n in list_notes(graph, target("e2"))] == [
             ("mood", "good", "ann"),
             ("mood", "better", "bob"),
         ]
-        assert [n["value"] for n in list_notes(graph, target("e3:raw"))] == [
-            "https://example.org/raw"
-        ]
+        assert [n.value for n in list_notes(graph, target("e3:raw"))] == ["https://example.org/raw"]
 
     def test_a_note_on_a_version_is_forgotten_with_it(self, graph: Graph, target: Ask) -> None:
         add_note(graph, target("e2:model"), "k", "v", agent="ann")
@@ -187,11 +184,11 @@ def test_a_source_may_be_said_before_anything_ran(graph: Graph, target: Ask) -> 
     builder.read(builder.process("x"), "/w/raw", "RAW")
     unknown = Target("file", "raw", (), locator=locator("/w/raw"), digest=digest("RAW"))
     add_note(graph, unknown, "source", "https://example.org/raw", agent="ann")
-    [only] = trace_lineage(graph, target("raw", raw="RAW"))["nodes"]
-    assert only["source"] == "https://example.org/raw"
+    [only] = trace_lineage(graph, target("raw", raw="RAW")).nodes
+    assert only.source == "https://example.org/raw"
     graph.fold(builder.events)
     answer = trace_lineage(graph, target("raw", raw="RAW"))
-    assert node(answer, "e1:/w/raw@1")["source"] == "https://example.org/raw"
+    assert node(answer, "e1:/w/raw@1").source == "https://example.org/raw"
 
 
 def test_a_file_going_from_a_to_b_to_a_makes_no_cycle(graph: Graph, trace: Any) -> None:
@@ -228,7 +225,7 @@ def test_two_runs_that_write_the_same_bytes_are_two_makers(graph: Graph, trace: 
             builder.write(p, "/w/f", "same")
         graph.fold(builder.end().events)
     assert "e2:/w/f@1 used e3.p1" in drawn(trace("e3:g"))
-    assert trace("e1:f", "down")["edges"] == []
+    assert trace("e1:f", "down").edges == ()
 
 
 def test_one_raw_file_read_by_many_is_one_source(graph: Graph, trace: Any) -> None:
@@ -305,8 +302,8 @@ def test_a_version_whose_bytes_were_never_known_is_not_taken_for_another(
     graph.fold(first.events + later.events)
     answer = trace("e2:g")
     assert "e2:/w/f@1" in names(answer)
-    assert node(answer, "e2:/w/f@1")["digest"] is None
-    assert not node(answer, "e2:/w/f@1")["changed_outside"]
+    assert node(answer, "e2:/w/f@1").digest is None
+    assert not node(answer, "e2:/w/f@1").changed_outside
 
 
 def test_what_a_process_only_moved_does_not_come_from_what_else_it_read(

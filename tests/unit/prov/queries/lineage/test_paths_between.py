@@ -9,6 +9,7 @@ import pytest
 from tests.unit.prov.conftest import Ask
 from tests.unit.prov.execution_builder import ExecutionBuilder
 
+from clew.documents.lineage import PathsBetween
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.paths_between import find_paths
 
@@ -36,8 +37,8 @@ def ask(graph: Graph, target: Ask) -> Any:
     return lambda one, other: find_paths(graph, target(one), target(other))
 
 
-def ids(answer: dict[str, Any]) -> set[str]:
-    return {node["id"] for node in answer["nodes"]}
+def ids(answer: PathsBetween) -> set[str]:
+    return {node.id for node in answer.nodes}
 
 
 WAYS = {
@@ -49,15 +50,15 @@ WAYS = {
 def test_every_way_is_found_and_nothing_beside_them(ask: Any) -> None:
     found = ask("e1:raw", "e2:both")
     assert ids(found) == WAYS  # neither the log nor the setting
-    assert (found["from"], found["to"]) == ("e1:/w/raw@1", "e2:/w/both@1")
-    assert all(edge["from"] in WAYS and edge["to"] in WAYS for edge in found["edges"])
+    assert (found.start, found.end) == ("e1:/w/raw@1", "e2:/w/both@1")
+    assert all(edge.start in WAYS and edge.end in WAYS for edge in found.edges)
 
 
 def test_the_shortest_way_leads_from_one_to_the_other(ask: Any) -> None:
     found = ask("e1:raw", "e2:both")
-    way = found["shortest"]
+    way = found.shortest
     assert (way[0], way[-1], len(way)) == ("e1:/w/raw@1", "e2:/w/both@1", 7)
-    edges = {(edge["from"], edge["to"]) for edge in found["edges"]}
+    edges = {(edge.start, edge.end) for edge in found.edges}
     assert set(pairwise(way)) <= edges
 
 
@@ -67,14 +68,14 @@ def test_whichever_comes_first(ask: Any) -> None:
 
 def test_what_is_not_tied(ask: Any) -> None:
     found = ask("e1:log", "e2:both")
-    assert (found["from"], found["to"], found["nodes"], found["shortest"]) == (None, None, [], [])
+    assert (found.start, found.end, found.nodes, found.shortest) == (None, None, (), ())
 
 
 def test_processes_and_whole_executions(ask: Any) -> None:
     assert ids(ask("e1.p1", "e2.p1")) == {"e1.p1", "e1:/w/clean@1", "e2.p1"}
     found = ask("e1", "e2:l")
     assert ids(found) == {"e1.p1", "e1:/w/clean@1", "e2.p1", "e2:/w/l@1"}
-    assert found["from"] == "e1"
+    assert found.start == "e1"
     whole = ask("e1", "e2")
     assert {"e1.p1", "e1:/w/clean@1", "e2.p3"} <= ids(whole)
 

@@ -1,0 +1,18 @@
+"""Notes: what users say about things."""
+
+from datetime import datetime
+
+from clew.documents.document import Document
+
+
+class Note(Document, frozen=True, kw_only=True):
+    key: str
+    value: str
+    at: datetime
+    agent: str
+
+
+class Notes(Document, frozen=True, kw_only=True):
+    """Oldest first."""
+
+    notes: tuple[Note, ...]
