@@ -1,46 +1,15 @@
-"""Which process diverged first, and why: from planted facts, and never from names."""
+"""Which process diverged first: from planted facts, and never from names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
+from tests.unit.replay.explain.divergent_records import Tell, both, details, explained, why
 from tests.unit.replay.record_builder import RecordBuilder, read
 
-from clew.prov.queries.execution_record import ExecutionRecord
+from clew.prov.queries.execution_record import Edge
 from clew.replay.compare.output_comparison import compare
 from clew.replay.compare.volatile_rules import BUILT_IN
-from clew.replay.explain.divergence import Divergence, find_divergence
-
-Tell = Callable[[RecordBuilder, int], None]
-
-
-def both(tell: Tell, *command: str, **more: Any) -> tuple[ExecutionRecord, ExecutionRecord]:
-    """The same told twice: `tell` gets 1 for the first, 2 for the second."""
-    runs = []
-    for number in (1, 2):
-        own = {name: value(number) for name, value in more.items()}
-        run = RecordBuilder(*(command or ("sh", "run.sh")), number=number, **own)
-        tell(run, number)
-        runs.append(run.record())
-    return runs[0], runs[1]
-
-
-def explained(a: ExecutionRecord, b: ExecutionRecord) -> Divergence:
-    found = find_divergence(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN)
-    assert found is not None
-    return found
-
-
-def why(a: ExecutionRecord, b: ExecutionRecord) -> tuple[str, list[str]]:
-    """The command that is named, and its causes."""
-    document = explained(a, b).as_json()
-    return " ".join(document["command"]), [cause["cause"] for cause in document["causes"]]
-
-
-def details(a: ExecutionRecord, b: ExecutionRecord) -> list[str]:
-    return [cause["detail"] for cause in explained(a, b).as_json()["causes"]]
+from clew.replay.explain.divergence import find_divergence
 
 
 def test_nothing_differs() -> None:
@@ -93,29 +62,6 @@ def test_an_input_from_outside() -> None:
     a, b = both(tell)
     assert why(a, b) == ("python prep.py", ["input"])
     assert details(a, b) == ["/w/data.csv differs"]
-
-
-def test_a_library_by_name_and_versions() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("python", "train.py")
-        for name in ("a", "b"):
-            package = f"pkg:pypi/numpy@{n}.0"
-            run.reads(train, f"/site/numpy/{name}.py", b"%d" % n, package=package)
-        run.reads(train, "/site/same/x.py", b"same", package="pkg:pypi/same@1.0")
-        run.writes(train, "/w/model", b"%d" % n)
-
-    a, b = both(tell)
-    assert why(a, b) == ("python train.py", ["library"])
-    assert details(a, b) == ["numpy 1.0 → 2.0"]
-
-
-def test_a_library_changed_by_hand() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("python", "train.py")
-        run.reads(train, "/site/numpy/a.py", b"%d" % n, package="pkg:pypi/numpy@1.0")
-        run.writes(train, "/w/model", b"%d" % n)
-
-    assert details(*both(tell)) == ["numpy 1.0, but /site/numpy/a.py differs"]
 
 
 def test_an_argument_from_outside() -> None:
@@ -177,15 +123,6 @@ def test_a_child_that_failed_is_a_reason() -> None:
     assert why(*both(tell)) == ("check", ["input"])
 
 
-def test_a_variable() -> None:
-    a, b = both(
-        lambda run, n: run.writes(run.process("train"), "/w/x", b"%d" % n) and None,
-        variables=lambda n: {"SEED": str(n), "HOME": "/h"},
-    )
-    assert why(a, b) == ("train", ["variable"])
-    assert details(a, b) == ["SEED: 1 → 2"]
-
-
 def test_a_variable_that_a_parent_set() -> None:
     def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
@@ -193,49 +130,6 @@ def test_a_variable_that_a_parent_set() -> None:
         run.writes(train, "/w/x", b"%d" % n)
 
     assert why(*both(tell)) == ("sh run.sh", ["random", "clock"])
-
-
-def test_a_file_that_was_absent() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("train")
-        if n == 1:
-            run.looks(train, "absent", "/w/settings", "ENOENT")
-        else:
-            run.reads(train, "/w/settings", b"fast")
-        run.writes(train, "/w/x", b"%d" % n)
-
-    a, b = both(tell)
-    assert why(a, b) == ("train", ["input"])
-    assert details(a, b) == ["/w/settings was absent, then there"]
-
-
-def test_a_file_only_one_opened_is_what_it_did_not_what_it_saw() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("train")
-        run.reads(train, f"/w/part{n}", b"part")
-        run.writes(train, "/w/x", b"%d" % n)
-
-    assert why(*both(tell)) == ("train", ["random", "clock"])
-
-
-def test_an_output_that_was_there_before_is_no_reason() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("train")
-        run.looks(train, "absent" if n == 1 else "times", "/w/x", "ENOENT" if n == 1 else "1 1 1")
-        run.writes(train, "/w/x", b"%d" % n)
-
-    assert why(*both(tell)) == ("train", ["random", "clock"])
-
-
-def test_a_listing() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("train")
-        run.lists(train, "/w/data", "a", *(["b"] if n == 2 else []))
-        run.writes(train, "/w/x", b"%d" % n)
-
-    a, b = both(tell)
-    assert why(a, b) == ("train", ["listing"])
-    assert details(a, b) == ["/w/data was listed with other names: +b"]
 
 
 def test_a_listing_with_what_another_process_made() -> None:
@@ -250,54 +144,6 @@ def test_a_listing_with_what_another_process_made() -> None:
         run.writes(train, "/w/x", b"%d" % n)
 
     assert why(*both(tell)) == ("split", ["random", "clock"])
-
-
-def test_a_link() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("train")
-        run.looks(train, "link", "/w/current", f"v{n}")
-        run.writes(train, "/w/x", b"%d" % n)
-
-    assert details(*both(tell)) == ["the link /w/current led to v1, then to v2"]
-
-
-def test_the_standard_input() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("train")
-        run.reads(train, "stdin", b"%d" % n)
-        run.writes(train, "/w/x", b"%d" % n)
-
-    assert details(*both(tell)) == ["stdin differs"]
-
-
-def test_the_network() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        fetch = run.process("fetch")
-        key = run.version("/unused", None)
-        run.versions[key] = run.versions[key]._replace(locator="tcp://192.0.2.1:443")
-        run.used.append(run.used[-1] if run.used else _edge(run, fetch, key))
-        run.writes(fetch, "/w/x", b"%d" % n)
-
-    a, b = both(tell)
-    assert why(a, b) == ("fetch", ["network"])
-    assert details(a, b) == ["it spoke to tcp://192.0.2.1:443"]
-
-
-def _edge(run: RecordBuilder, process: int, version: int) -> Any:
-    from clew.prov.queries.execution_record import Edge
-
-    return Edge(process, version, run.now(), "connect")
-
-
-def test_the_random_device_comes_with_its_name() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        train = run.process("train")
-        run.reads(train, "/dev/urandom", None)
-        run.writes(train, "/w/x", b"%d" % n)
-
-    a, b = both(tell)
-    assert why(a, b) == ("train", ["random", "clock"])
-    assert details(a, b)[0] == "it read /dev/urandom"
 
 
 def test_names_are_no_facts() -> None:
@@ -319,42 +165,13 @@ def test_names_are_no_facts() -> None:
     assert details(a, b)[0] == "nothing that it saw differs"
 
 
-def test_dates_alone_point_to_the_clock() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        run.writes(run.process("stamp"), "/w/x", b"made at 2026-11-15 09:00:0%d\n" % n)
-
-    assert why(*both(tell)) == ("stamp", ["clock", "random"])
-
-
-def test_what_was_pinned_in_both_is_no_reason() -> None:
-    def tell(run: RecordBuilder, n: int) -> None:
-        run.writes(run.process("train"), "/w/x", b"%d" % n)
-
-    pins = {"clock": 1, "random": "00" * 16}
-    a, b = both(tell, facets=lambda n: {"pinned": {"random": pins["random"]}})
-    assert why(a, b) == ("train", ["clock"])
-    a, b = both(tell, facets=lambda n: {"pinned": pins})
-    assert why(a, b) == ("train", [])
-    a, b = both(tell, facets=lambda n: {"pinned": {**pins, "clock": n}})
-    assert why(a, b) == ("train", ["clock"])
-
-
-def test_another_processor() -> None:
-    a, b = both(
-        lambda run, n: run.writes(run.process("train"), "/w/x", b"%d" % n) and None,
-        facets=lambda n: {"cpu": {"model": f"M{n}"}, "driver": {"nvidia": "1"}},
-    )
-    assert why(a, b) == ("train", ["random", "clock", "cpu"])
-    assert details(a, b)[-1] == "cpu: M1 → M2"
-
-
 def racing(run: RecordBuilder, n: int) -> None:
     """Two at once, appending to one file; the second run has them the other way round."""
     shell = run.process("sh", "run.sh")
     pair = [run.process("add", word, parent=shell) for word in ("a", "b")]
     first, second = pair if n == 1 else reversed(pair)
     old = run.writes(first, "/w/log", None)
-    run.used.append(_edge(run, second, old)._replace(how="append"))
+    run.used.append(Edge(second, old, run.now(), "append"))
     run.writes(second, "/w/log", b"ab" if n == 1 else b"ba")
 
 
