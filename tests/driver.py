@@ -22,6 +22,7 @@ from tests.forkserver import CLEW
 from clew import db, project_directory, settings
 from clew.api.local.project import LocalProject
 from clew.prov.locators import path_of
+from clew.prov.row_keys import unpack_looks
 
 Word = str | bytes | os.PathLike[str]
 
@@ -164,6 +165,17 @@ class Fact:
     made: bool
 
 
+@dataclass(frozen=True)
+class Look:
+    """One question of a process: its number in the execution, its program, and the answer."""
+
+    process: int
+    who: str
+    kind: str
+    path: bytes | None
+    answer: str
+
+
 @dataclass
 class Recording:
     """What was recorded of one execution."""
@@ -269,22 +281,32 @@ class Recording:
     def readers(self, name: Word) -> set[str]:
         return {fact.who for fact in self.used(name)}
 
-    def looked(self, name: Word | None = None) -> set[tuple[str, str, str]]:
-        """(program, kind, answer) of each question about a path; of all paths when None."""
+    def looks(self) -> list[Look]:
+        """All looks of its processes."""
         rows = self._rows(
-            """SELECT s.command, k.kind, k.answer, l.locator FROM looked k
-            JOIN location l ON l.id = k.location JOIN started s ON s.id = k.activity
+            """SELECT s.number, s.command, k.kind, k.location, k.answer, k.also FROM looked k
+            JOIN started s ON s.id = k.activity
             JOIN execution x ON x.id = s.execution WHERE x.uid = ?"""
         )
-        wanted = (
-            None
-            if name is None
-            else os.path.join(os.fsencode(self.project.folder), os.fsencode(name))
+        locators: dict[int, str] = dict(
+            self._rows(
+                """SELECT l.id, l.locator FROM location l
+                JOIN execution x ON x.project = l.project WHERE x.uid = ?"""
+            )
         )
+        return [
+            Look(number, _program(command), kind, path_of(locators[location]), answer)
+            for number, command, *first, also in rows
+            for kind, location, answer in (first, *(unpack_looks(also) if also else ()))
+        ]
+
+    def looked(self, name: Word | None = None) -> set[tuple[str, str, str]]:
+        """(program, kind, answer) of each question about a path; of all paths when None."""
+        wanted = os.path.join(os.fsencode(self.project.folder), os.fsencode(name or ""))
         return {
-            (_program(command), kind, answer)
-            for command, kind, answer, locator in rows
-            if wanted is None or path_of(locator) == wanted
+            (look.who, look.kind, look.answer)
+            for look in self.looks()
+            if name is None or look.path == wanted
         }
 
     def informed(self) -> set[tuple[str, str, str]]:

@@ -12,7 +12,6 @@ from tests.driver import Project, Recording
 from tests.local.processes import as_root, mounted
 
 from clew.packages import debian
-from clew.prov.locators import path_of
 
 pytestmark = pytest.mark.skipif(not debian.is_installed(Path("/")), reason="needs dpkg")
 
@@ -138,11 +137,6 @@ def test_no_record_tells_of_it(tmp_path: Path, cache: Path, linked: bool) -> Non
 
 def paths_in(recording: Recording, part: str) -> set[str]:
     """All with this in them that were used, made or looked at."""
-    rows = recording._rows(
-        """SELECT l.locator FROM looked k JOIN location l ON l.id = k.location
-        JOIN started s ON s.id = k.activity JOIN execution x ON x.id = s.execution
-        WHERE x.uid = ?"""
-    )
-    looked = {os.fsdecode(path_of(locator) or b"") for (locator,) in rows}
+    looked = {os.fsdecode(look.path or b"") for look in recording.looks()}
     assert looked
     return {path for path in looked | recording.files.keys() if part in path}

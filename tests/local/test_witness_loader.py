@@ -16,13 +16,12 @@ WORDS = [f"./{name}" for name in ABSENT]
 
 def _absent(ran: Recording) -> dict[str, int]:
     """Which process, by its number, looked in vain for what, of all in the project's folder."""
-    rows = ran._rows(
-        """SELECT s.number, l.locator FROM looked k JOIN location l ON l.id = k.location
-        JOIN started s ON s.id = k.activity JOIN execution x ON x.id = s.execution
-        WHERE k.kind = 'absent' AND x.uid = ?"""
-    )
-    folder = f"{ran.project.folder}/"
-    return {os.path.basename(at): number for number, at in rows if folder in at}
+    folder = os.fsencode(f"{ran.project.folder}/")
+    return {
+        os.path.basename(os.fsdecode(look.path)): look.process
+        for look in ran.looks()
+        if look.kind == "absent" and look.path and folder in look.path
+    }
 
 
 @pytest.mark.parametrize("how", ["alone", "beside", "child"])

@@ -15,6 +15,9 @@ SCHEMA = 1
 Uid = str
 """An activity's name anywhere: an execution's, or a process's."""
 
+Observation = tuple[str, str, str]
+"""What a process asked, and the result: the kind, locator and answer of a look."""
+
 
 class Version(msgspec.Struct, frozen=True, array_like=True):
     """One state of one thing: where, who made it (or first found it), and which of theirs."""
@@ -102,12 +105,18 @@ class Content(Event, frozen=True, kw_only=True, tag="content"):
 
 
 class Looked(Event, frozen=True, kw_only=True, tag="looked"):
-    """A process asked for something other than bytes; `answer` is the result, to compare later."""
+    """A process asked for something other than bytes; `answer` is the result, to compare later.
+
+    `also` has what it asked next, with the same time. A compiler looks for a hundred headers: one
+    event for all of them is much cheaper to record. A listing, whose answer names content, always
+    comes first.
+    """
 
     activity: Uid
     kind: str  # absent, present, times, listing, link
     locator: str
     answer: str = ""
+    also: tuple[Observation, ...] = ()
 
 
 class Informed(Event, frozen=True, kw_only=True, tag="informed"):

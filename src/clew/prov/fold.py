@@ -30,6 +30,7 @@ from clew.prov.row_keys import (
     command_name,
     digest_bytes,
     key_function,
+    pack_looks,
     project_key,
     version_name,
     with_maker_prefix,
@@ -171,7 +172,8 @@ class Rows:
     def _add_looked(self, event: Looked) -> None:
         self._looked.append(
             (self._activity[event.activity], event.n, self._location[event.locator],
-             event.kind, event.at, event.answer)
+             event.kind, event.at, event.answer,
+             pack_looks(event.also, self._location) if event.also else None)
         )  # fmt: skip
 
     def _add_informed(self, event: Informed) -> None:

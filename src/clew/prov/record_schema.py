@@ -132,15 +132,20 @@ class _Checker:
 
     def _looked(self, event: Looked) -> None:
         self._uid("activity", event.activity)
-        _word("kind", event.kind)
-        check_text("answer", event.answer, MAX_TEXT)
-        known = _ANSWERS.get(event.kind)
-        good = known is None or known.fullmatch(event.answer) is not None
-        if not good or (event.kind == "link" and not is_file_path(event.answer)):
-            raise InvalidValue(
-                f"answer: {event.answer[:80]!r} is not an answer of kind {event.kind}"
-            )
-        self._locator(event.locator)
+        self._look(event.kind, event.locator, event.answer)
+        for kind, locator, answer in event.also:
+            if kind == "listing":
+                raise InvalidValue("also: a listing always comes first")
+            self._look(kind, locator, answer)
+
+    def _look(self, kind: str, locator: str, answer: str) -> None:
+        _word("kind", kind)
+        check_text("answer", answer, MAX_TEXT)
+        known = _ANSWERS.get(kind)
+        good = known is None or known.fullmatch(answer) is not None
+        if not good or (kind == "link" and not is_file_path(answer)):
+            raise InvalidValue(f"answer: {answer[:80]!r} is not an answer of kind {kind}")
+        self._locator(locator)
 
     def _informed(self, event: Informed) -> None:
         self._uid("activity", event.activity)

@@ -5,11 +5,17 @@ id in every database, so two graphs merge. The project is part of what is hashed
 database serves many projects without a row of one ever being a row of another.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
 from clew.documents.ids import Digest
+
+if TYPE_CHECKING:
+    from clew.prov.events import Observation
 
 
 def key_function(project: str, kind: str) -> Callable[[str], int]:
@@ -71,3 +77,27 @@ def digest_text(stored: bytes | None) -> Digest | None:
         return None
     known = len(stored) == 32
     return Digest(f"blake3:{stored.hex()}" if known else stored.decode(errors="replace"))
+
+
+def pack_looks(looks: Iterable[Observation], locations: Mapping[str, int]) -> bytes:
+    """Looks as one value: MessagePack, an array of [kind, answer, location, location, …]. Looks in
+    sequence with the same kind and answer share an array."""
+    import msgspec  # slow to load, and most questions never fold
+
+    groups: list[list[str | int]] = []
+    last: tuple[str, str] | None = None
+    for kind, locator, answer in looks:
+        if (kind, answer) != last:
+            last = (kind, answer)
+            groups.append([kind, answer])
+        groups[-1].append(locations[locator])
+    return msgspec.msgpack.encode(groups)
+
+
+def unpack_looks(packed: bytes) -> Iterator[tuple[str, int, str]]:
+    """(kind, location, answer) of each look that `pack_looks` packed."""
+    import msgspec
+
+    for kind, answer, *locations in msgspec.msgpack.decode(packed, type=list[list[str | int]]):
+        for location in locations:
+            yield str(kind), int(location), str(answer)

@@ -25,7 +25,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "used": ("activity", "n", "version", "at", "how"),
     "generated": ("activity", "n", "version", "at", "how", "finished"),
     "invalidated": ("activity", "n", "version", "at", "how"),
-    "looked": ("activity", "n", "location", "kind", "at", "answer"),
+    "looked": ("activity", "n", "location", "kind", "at", "answer", "also"),
     "informed": ("activity", "n", "source", "at", "via"),
     "alias": ("execution", "n", "a", "b", "at"),
     "gap": ("activity", "n", "what", "why", "location", "at"),

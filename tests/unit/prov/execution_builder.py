@@ -20,6 +20,7 @@ from clew.prov.events import (
     Informed,
     Invalidated,
     Looked,
+    Observation,
     Started,
     Used,
     Version,
@@ -124,8 +125,12 @@ class ExecutionBuilder:
         self._at = at
         return self.write(process, new, text, how="rename")
 
-    def look(self, process: str, path: str, kind: str = "absent", answer: str = "") -> None:
-        self._add(Looked, activity=process, kind=kind, locator=locator(path), answer=answer)
+    def look(
+        self, process: str, path: str, kind: str = "absent", answer: str = "", *also: Observation
+    ) -> None:
+        self._add(
+            Looked, activity=process, kind=kind, locator=locator(path), answer=answer, also=also
+        )
 
     def inform(self, receiver: str, sender: str, via: str = "pipe") -> None:
         self._add(Informed, activity=receiver, by=sender, via=via)

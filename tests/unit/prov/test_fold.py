@@ -18,6 +18,7 @@ from clew.prov.graph import Graph
 
 PROJECT = "p" * 32
 _PATHS = st.sampled_from(["/w/a", "/w/b", "/w/c", "/w/ü", b"/w/\xff"])
+ALSO = ("link", "file://m1/w/x", "y")
 _TEXTS = st.sampled_from(["A", "B", "C"])
 
 
@@ -46,7 +47,7 @@ def stories(draw: st.DrawFn) -> list[AnyEvent]:
                     version = builder.write(process, path, "A")
                     builder.content(version, "B", stored=False)
                 case 6:
-                    builder.look(process, "/w/none")
+                    builder.look(process, "/w/none", "absent", "", ALSO)
                     builder.alias("/w/a", "/w/b")
                 case 7:
                     builder.inform(process, draw(st.sampled_from(processes)))
@@ -111,7 +112,7 @@ def test_both_databases_hold_the_same_rows(connection: Connection) -> None:
     process = builder.process("cat", "x")
     builder.read(process, b"/w/\xff", "A", package="pkg:deb/debian/x@1")
     builder.write(process, "/w/b", "B")
-    builder.look(process, "/w/none")
+    builder.look(process, "/w/none", "absent", "", ALSO)
     builder.delete(process, "/w/b")
     builder.inform(process, builder.uid)
     builder.alias("/w/a", "/w/b")

@@ -174,6 +174,10 @@ def looked(locator: str) -> AnyEvent:
     return Looked(execution=UID, n=3, at=3, activity=UID, kind="absent", locator=locator)
 
 
+def also(kind: str, locator: str) -> AnyEvent:
+    return msgspec.structs.replace(looked(OUT.locator), also=((kind, locator, ""),))
+
+
 def ended(**fields: Any) -> AnyEvent:
     return Ended(execution=UID, n=3, at=3, activity=UID, **fields)
 
@@ -213,6 +217,8 @@ def ended(**fields: Any) -> AnyEvent:
                 ("made", ""), ("removed", "9 9"), ("absent", "\n"),
             )
         ),
+        ("also", also("listing", OUT.locator)),
+        ("locator", also("absent", "/w/x")),
         *(
             ("locator", looked(locator))
             for locator in (

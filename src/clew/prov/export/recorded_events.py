@@ -29,7 +29,7 @@ from clew.prov.events import (
 from clew.prov.fold import NEVER
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import ExecutionRef
-from clew.prov.row_keys import digest_text
+from clew.prov.row_keys import digest_text, unpack_looks
 
 _ACTIVITIES = "SELECT uid, id FROM started WHERE execution = ?"
 _UIDS = (
@@ -108,6 +108,12 @@ class _RowConverter:
             if maker in self._uids
         }
         places = {row[2] for row in self._rows["looked"]}
+        places.update(
+            location
+            for row in self._rows["looked"]
+            if row[6]
+            for _, location, _ in unpack_looks(row[6])
+        )
         places.update(row[4] for row in self._rows["gap"] if row[4] is not None)
         places.update(key for row in self._rows["alias"] for key in row[2:4])
         self._locators: dict[int, str] = dict(self._connection.rows_in(_LOCATIONS, places))
@@ -163,10 +169,14 @@ class _RowConverter:
 
     def _others(self) -> Iterator[AnyEvent]:
         execution = self._execution
-        for activity, n, location, kind, at, answer in self._rows["looked"]:
+        for activity, n, location, kind, at, answer, packed in self._rows["looked"]:
+            also = tuple(
+                (kind, self._locators[place], answer)
+                for kind, place, answer in (unpack_looks(packed) if packed else ())
+            )
             yield Looked(
                 execution=execution, n=n, at=at, activity=self._uids[activity], kind=kind,
-                locator=self._locators[location], answer=answer,
+                locator=self._locators[location], answer=answer, also=also,
             )  # fmt: skip
         for activity, n, source, at, via in self._rows["informed"]:
             if source in self._uids:

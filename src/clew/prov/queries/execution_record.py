@@ -14,7 +14,7 @@ from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import ExecutionRef, find_execution
 from clew.prov.queries.show import load_learnt_facets
-from clew.prov.row_keys import digest_text
+from clew.prov.row_keys import digest_text, unpack_looks
 
 _ACTIVITIES = """
 SELECT s.id, s.uid, s.kind, s.number, s.parent, s.agent, s.command, s.exe, s.cwd, s.at,
@@ -36,10 +36,11 @@ FROM version v JOIN {} edge ON edge.version = v.id WHERE v.execution = ?
 ORDER BY edge.at, edge.n, edge.version
 """
 _LOOKED = """
-SELECT k.activity, l.locator, k.kind, k.at, k.answer
+SELECT k.activity, l.locator, k.kind, k.at, k.answer, k.also
 FROM started s JOIN looked k ON k.activity = s.id JOIN location l ON l.id = k.location
 WHERE s.execution = ? ORDER BY k.at, k.n
 """
+_LOCATIONS = "SELECT id, locator FROM location WHERE id IN ({})"
 _INFORMED = """
 SELECT i.activity, i.source, min(i.at), i.via FROM started s JOIN informed i ON i.activity = s.id
 WHERE s.execution = ? GROUP BY i.activity, i.source, i.via ORDER BY 3, 1, 2
@@ -255,7 +256,24 @@ def _load(graph: Graph, found: ExecutionRef, looks: bool) -> ExecutionRecord:
         used=edges("used"),
         generated=edges("generated"),
         invalidated=edges("invalidated"),
-        looked=[Look(*row) for row in connection.rows(_LOOKED, (found.key,))] if looks else [],
+        looked=_load_looks(graph, found.key) if looks else [],
         informed=[(a, b, at, via) for a, b, at, via in flows if b in activities],
         gaps=[Gap(*row) for row in connection.rows(_GAPS, (found.key,))],
     )
+
+
+def _load_looks(graph: Graph, execution: int) -> list[Look]:
+    rows = [
+        (Look(*row[:5]), list(unpack_looks(row[5])) if row[5] else [])
+        for row in graph.connection.rows(_LOOKED, (execution,))
+    ]
+    places = {location for _, others in rows for _, location, _ in others}
+    locators: dict[int, str] = dict(graph.connection.rows_in(_LOCATIONS, places))
+    looks: list[Look] = []
+    for first, others in rows:
+        looks.append(first)
+        looks += [
+            Look(first.activity, locators[location], kind, first.at, answer)
+            for kind, location, answer in others
+        ]
+    return looks

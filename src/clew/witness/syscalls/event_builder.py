@@ -20,6 +20,7 @@ from clew.prov.events import (
     Informed,
     Invalidated,
     Looked,
+    Observation,
     Started,
     Used,
     Version,
@@ -332,18 +333,38 @@ class EventBuilder:
                     version=version,
                     how=how,
                 )
-            for (kind, locator, answer), at in inputs.looked.items():
-                if kind == "present" and not answer and locator in used:
-                    continue  # the Used event implies it
-                yield Looked(
-                    execution=execution,
-                    n=next(self._n),
-                    at=at,
-                    activity=uid,
-                    kind=kind,
-                    locator=locator,
-                    answer=answer,
-                )
+            yield from self._looks(uid, inputs.looked, used)
+
+    def _looks(
+        self, uid: str, looked: Mapping[Observation, int], used: set[str]
+    ) -> Iterator[Looked]:
+        """One event for what the process looked at one after the other with the same time."""
+        together: list[Observation] = []
+        since = 0
+        for observation, at in looked.items():
+            kind, locator, answer = observation
+            if kind == "present" and not answer and locator in used:
+                continue  # the Used event implies it
+            if together and (at != since or kind == "listing"):
+                yield self._looked(uid, together, since)
+                together = []
+            since = at
+            together.append(observation)
+        if together:
+            yield self._looked(uid, together, since)
+
+    def _looked(self, uid: str, together: list[Observation], at: int) -> Looked:
+        kind, locator, answer = together[0]
+        return Looked(
+            execution=self._context.execution,
+            n=next(self._n),
+            at=at,
+            activity=uid,
+            kind=kind,
+            locator=locator,
+            answer=answer,
+            also=tuple(together[1:]),
+        )
 
     def _flows(self) -> Iterator[AnyEvent]:
         execution = self._context.execution

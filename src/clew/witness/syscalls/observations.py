@@ -12,11 +12,12 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from clew.prov.events import Observation
 from clew.prov.locators import file_locator
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import is_file
 from clew.witness.syscalls.symlinks import SymlinkResolver
-from clew.witness.syscalls.trace_state import Observation, TraceContext, TraceState
+from clew.witness.syscalls.trace_state import TraceContext, TraceState
 
 _IGNORED_PATHS = (
     b"/memfd:",

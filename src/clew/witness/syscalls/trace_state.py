@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from clew.prov.events import Observation
 from clew.prov.locators import is_device_path
 from clew.redaction import Redactor
 from clew.witness.syscalls import trace_format
@@ -47,10 +48,6 @@ class TracedProcess(Struct, eq=False):
     exit: trace_format.Exit | None = None
     reused: str | None = None
     """The process of an earlier execution whose results were reused instead of running this."""
-
-
-Observation = tuple[str, str, str]
-"""The kind, locator and answer of a `looked` event."""
 
 
 class ProcessInputs(Struct, eq=False):

@@ -12,10 +12,11 @@ from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 from tests.unit.prov.test_fold import PROJECT, dump, folded, stories
 
 from clew.db import Connection, connect
-from clew.prov.events import AnyEvent
+from clew.prov.events import AnyEvent, Looked
 from clew.prov.export.notes import export_notes, import_notes
 from clew.prov.export.recorded_events import export_events, stored_digests
 from clew.prov.graph import Graph
+from clew.prov.queries.execution_record import load_record
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.notes import add_note, list_notes
 
@@ -52,6 +53,14 @@ def test_another_project_tells_the_same_story(events: list[AnyEvent]) -> None:
             assert export_events(there, find_execution(there, row[0])) == first
 
 
+ALSO = (
+    ("absent", "file://m1/w/x", "ENOENT"),
+    ("absent", "file://m1/w/y", "ENOENT"),
+    ("times", "file://m1/w/b", "100644 1 2"),
+    ("absent", "file://m1/w/z", "ENOENT"),
+)
+
+
 def rich() -> ExecutionBuilder:
     builder = ExecutionBuilder(
         "a", name="n", environment={"A": "1", "Ü": ""}, facets={"kind": "repetition", "x": [1]}
@@ -59,7 +68,7 @@ def rich() -> ExecutionBuilder:
     process = builder.process("cat", "x", environment={"A": None})
     builder.read(process, b"/w/\xff", "A", package="pkg:deb/debian/x@1", source="https://x/y")
     builder.write(process, "/w/b", "B", finished=True)
-    builder.look(process, "/w", "listing", digest("names"))
+    builder.look(process, "/w", "listing", digest("names"), *ALSO)
     builder.delete(process, "/w/b")
     builder.inform(process, builder.uid)
     builder.alias("/w/a", "/w/b")
@@ -76,6 +85,9 @@ def test_every_kind_of_event_comes_back_on_both_databases(connection: Connection
     assert {type(event) for event in again} == {type(event) for event in builder.events}
     assert folded(again) == dump(connection) == folded(builder.events)
     assert stored_digests(again) == {digest("A"), digest("B"), digest("names")}
+    assert [event.also for event in again if isinstance(event, Looked)] == [ALSO]
+    looks = load_record(graph, "e1").looked[1:]
+    assert tuple((look.kind, look.locator, look.answer) for look in looks) == ALSO
 
 
 def test_what_only_has_a_digest_is_a_fact_without_bytes(graph: Graph) -> None:

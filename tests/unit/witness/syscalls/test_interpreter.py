@@ -145,8 +145,9 @@ def facts(events: list[AnyEvent]) -> set[tuple[object, ...]]:
             found.add(("used", event.activity, event.version.locator))
         elif isinstance(event, Invalidated):
             found.add(("invalidated", event.activity, event.version.locator, event.how))
-        elif isinstance(event, Looked) and event.kind != "link":
-            found.add(("looked", event.activity, event.kind, event.locator, event.answer))
+        elif isinstance(event, Looked):
+            looks = ((event.kind, event.locator, event.answer), *event.also)
+            found |= {("looked", event.activity, *look) for look in looks if look[0] != "link"}
     return found
 
 
