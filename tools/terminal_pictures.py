@@ -110,6 +110,7 @@ def run(setup: str, commands: list[str]) -> str:
             **kept,
             "PATH": path,
             "HOME": home,
+            "CLEW_PAGER": "cat",
             "TERM": "xterm-256color",
             "COLUMNS": str(COLUMNS),
         }

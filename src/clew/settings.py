@@ -29,6 +29,8 @@ class Settings:
     pager: str
     """CLEW_PAGER or PAGER: the command that shows long output on a terminal; empty if the terminal
     can only print (TERM=dumb)."""
+    display: bool
+    """Whether BROWSER, DISPLAY or WAYLAND_DISPLAY is set: a browser can be started."""
     state: Path
     """XDG_STATE_HOME/clew: what belongs to this user on this machine."""
     cache: Path
@@ -82,6 +84,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         redact=tuple(p for p in environ.get("CLEW_REDACT", "").split(",") if p),
         colour=not value("NO_COLOR"),
         pager="" if dumb else value("CLEW_PAGER") or value("PAGER") or "less",
+        display=any(map(value, ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))),
         state=base("XDG_STATE_HOME", ".local/state") / "clew",
         cache=base("XDG_CACHE_HOME", ".cache") / "clew",
         config=base("XDG_CONFIG_HOME", ".config") / "clew",

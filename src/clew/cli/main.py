@@ -33,6 +33,7 @@ COMMANDS = {
     "show": "Show one execution: processes, files, environment, packages.",
     "metrics": "Compare executions and runs by parameters and metrics.",
     "trace": "Show where a file came from, or what was made from it.",
+    "open": "Open a lineage or the server's page in the browser.",
     "restore": "Restore a version of a file.",
     "cat": "Print a version of a file.",
     "repeat": "Run an execution again in isolation and compare the results.",

@@ -58,6 +58,10 @@ def pager_option(command: Command) -> Command:
     return cast(Command, option(run_paged))
 
 
+def web_option(command: Command) -> Command:
+    return click.option("--web", is_flag=True, help="Open its lineage in the browser.")(command)
+
+
 def yes_option(command: Command) -> Command:
     return click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")(command)
 

@@ -69,6 +69,11 @@ class Server:
         self._limit = limit
         self._waited = 0.0
 
+    @property
+    def page(self) -> str:
+        """The address for a browser, with the token."""
+        return f"{self.url}/?token={quote(self._token, safe='')}" if self._token else f"{self.url}/"
+
     def json(
         self,
         method: str,

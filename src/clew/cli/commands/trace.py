@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from clew.cli.main import COMMANDS
-from clew.cli.options import json_option, pager_option, target_argument
+from clew.cli.options import json_option, pager_option, target_argument, web_option
 from clew.cli.output import print_bytes, print_json, print_line, print_message, select_fields
 
 
@@ -28,6 +28,7 @@ from clew.cli.output import print_bytes, print_json, print_line, print_message, 
 @click.option("--all", "everything", is_flag=True, help="Include files of installed packages.")
 @click.option("--dot", is_flag=True, help="Print Graphviz text.")
 @click.option("--html", is_flag=True, help="Write an HTML page.")
+@web_option
 @json_option
 @pager_option
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write there; - is stdout.")
@@ -39,6 +40,7 @@ def command(
     everything: bool,
     dot: bool,
     html: bool,
+    web: bool,
     as_json: bool,
     output: str | None,
 ) -> None:
@@ -52,12 +54,20 @@ def command(
         raise click.UsageError("--up and --down exclude each other: trace twice")
     if dot + html + as_json > 1:
         raise click.UsageError("--json, --dot and --html exclude each other")
+    if web and (dot or html or output):
+        raise click.UsageError("--web excludes --dot, --html and -o")
     import clew
 
     with clew.open() as project:
-        lineage = project.lineage(
+        found = project.lineage(
             target, direction="down" if down else "up", depth=depth, everything=everything
-        ).as_json()
+        )
+        if web:
+            from clew.cli.web_page import open_lineage
+
+            open_lineage(project, found, as_json=as_json)
+            return
+    lineage = found.as_json()
     if as_json and not output:
         print_json(lineage)
         return

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from clew.cli.completion.candidates import complete_runs
-from clew.cli.options import json_option, pager_option
+from clew.cli.options import json_option, pager_option, web_option
 from clew.cli.output import (
     escape,
     format_duration,
@@ -21,11 +21,17 @@ from clew.cli.output import (
 
 @click.command("show", short_help="Show a run.", epilog="Example: clew pipeline show r1")
 @click.argument("run", metavar="RUN", shell_complete=complete_runs)
+@web_option
 @json_option
 @pager_option
-def command(run: str, as_json: bool) -> None:
+def command(run: str, web: bool, as_json: bool) -> None:
     """Show a run: its inputs, its outputs, and the state of each task."""
-    print_run(run, as_json)
+    if web:
+        from clew.cli.web_page import open_target
+
+        open_target(run, as_json=as_json)
+    else:
+        print_run(run, as_json)
 
 
 def print_run(run: str, as_json: bool) -> None:

@@ -1,0 +1,51 @@
+"""`clew open`: open a lineage or the server's page in a browser."""
+
+from __future__ import annotations
+
+import click
+
+from clew.cli.completion.candidates import complete_targets
+from clew.cli.main import COMMANDS
+from clew.cli.options import json_option
+
+
+@click.command(
+    "open",
+    short_help=COMMANDS["open"],
+    epilog="Examples: clew open model.pkl | clew open data.csv --down | clew open --print",
+)
+@click.argument("target", metavar="[TARGET]", required=False, shell_complete=complete_targets)
+@click.option("--down", is_flag=True, help="Show what was made from it.")
+@click.option("--print", "print_only", is_flag=True, help="Print the page's file or address.")
+@json_option
+def command(target: str | None, down: bool, print_only: bool, as_json: bool) -> None:
+    """Open the lineage of TARGET in the browser; without TARGET, the page of the server that
+    CLEW_SERVER names.
+
+    TARGET is a file, a version (e2:PATH), an execution, a process, a run or a task, as for `clew
+    trace`. Without a display the page's file or address is printed.
+    """
+    from clew.cli import web_page
+
+    if target is not None:
+        web_page.open_target(target, down=down, print_only=print_only, as_json=as_json)
+    elif down:
+        raise click.UsageError("--down needs a TARGET")
+    else:
+        web_page.open_server(_find_server(), print_only=print_only, as_json=as_json)
+
+
+def _find_server() -> str:
+    """The address of the server, with its token."""
+    from clew import project_directory, settings
+    from clew.api.delivery.http_client import connect_server
+    from clew.errors import NotFound
+
+    chosen = settings.load()
+    if chosen.server is None:
+        raise NotFound(
+            "no server is set, and no TARGET is given",
+            hint="clew open TARGET, or start `clew server` and set CLEW_SERVER to its address",
+        )
+    here = project_directory.here(chosen)
+    return connect_server(chosen, here.token if here else None).page

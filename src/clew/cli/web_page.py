@@ -1,0 +1,98 @@
+"""Open a page in the user's browser: the lineage of a target, or the page of a server.
+
+The page of a lineage is a file. It lies in a directory that only this user can read, since it shows
+paths and commands. The address of a server has a token, which the command line of a browser would
+show to every user of the machine: so the browser gets a private file that leads there.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from clew import settings
+from clew.cli.output import print_json, print_line, print_message
+from clew.errors import NotAllowed
+
+if TYPE_CHECKING:
+    from clew.api import Lineage, Project
+
+_REDIRECT = """<!doctype html>
+<meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}"><title>Clew</title>
+<a href="{address}">Clew</a>
+"""
+
+
+def open_lineage(
+    project: Project, lineage: Lineage, *, print_only: bool = False, as_json: bool
+) -> None:
+    """Write the page of a lineage, and open it."""
+    import clew
+    from clew.cli.lineage import page
+
+    name = f"{project.uid} {lineage.direction} {lineage.target}"
+    path = _write_page("lineage", name, page.render(lineage.as_json(), version=clew.__version__))
+    _open_page(path.as_uri(), str(path), print_only=print_only, as_json=as_json)
+
+
+def open_target(
+    target: str, *, down: bool = False, print_only: bool = False, as_json: bool
+) -> None:
+    """Open the page of the lineage of what the user typed."""
+    import clew
+
+    with clew.open() as project:
+        lineage = project.lineage(target, direction="down" if down else "up")
+        open_lineage(project, lineage, print_only=print_only, as_json=as_json)
+
+
+def open_server(address: str, *, print_only: bool, as_json: bool) -> None:
+    """Open a server's page. `address` may have a token."""
+    text = _REDIRECT.format(address=html.escape(address))
+    path = _write_page("server", urlsplit(address).netloc, text)
+    _open_page(path.as_uri(), address, print_only=print_only, as_json=as_json)
+
+
+def _write_page(kind: str, name: str, text: str) -> Path:
+    """Write a file that only this user can read; the next page with this name replaces it."""
+    from blake3 import blake3
+
+    directory = settings.load().cache / "pages"
+    digest = blake3(name.encode(errors="surrogateescape")).hexdigest(length=8)
+    path = directory / f"{kind}-{digest}.html"
+    draft = path.with_suffix(f".{os.getpid()}")
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        draft.replace(path)
+    except OSError as error:
+        raise NotAllowed(
+            f"cannot write the page {path}: {error.strerror}",
+            hint="set XDG_CACHE_HOME to a directory of yours",
+        ) from error
+    return path
+
+
+def _open_page(uri: str, shown: str, *, print_only: bool, as_json: bool) -> None:
+    """Open `uri`; without a browser or a display print `shown`."""
+    opened = not print_only and settings.load().display and _start_browser(uri)
+    if as_json:
+        print_json({"page": shown, "opened": opened})
+    elif opened:
+        print_message("opened in the browser")
+    else:
+        print_line(shown)
+
+
+def _start_browser(uri: str) -> bool:
+    import webbrowser
+
+    return webbrowser.open(uri)

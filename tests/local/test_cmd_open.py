@@ -1,0 +1,48 @@
+"""`clew open`: pages that only the user can read, in the user's browser."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from tests.driver import Project
+
+BROWSER = "echo %s"
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Project:
+    clew = Project(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        clew.environment.pop(name, None)
+    return clew
+
+
+def test_without_a_display_the_private_file_of_a_lineage_is_printed(clew: Project) -> None:
+    clew.sh("echo a > made.txt")
+    page = Path(clew("open", "made.txt").stdout.strip())
+    assert "Where made.txt came from" in page.read_text()
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+    assert clew.json("open", "made.txt") == {"page": str(page), "opened": False}
+    assert clew("trace", "made.txt", "--web").stdout.strip() == str(page)
+    clew.environment["BROWSER"] = BROWSER
+    ran = clew("open", "made.txt")
+    assert (ran.stdout, ran.stderr) == (f"{page.as_uri()}\n", "opened in the browser\n")
+    assert clew("open", "made.txt", "--print").stdout.strip() == str(page)
+
+
+def test_the_token_of_a_server_is_not_on_the_command_line_of_the_browser(clew: Project) -> None:
+    assert clew.error("open", status=5)[0] == "not-found"
+    clew.environment |= {"CLEW_SERVER": "http://127.0.0.1:8100", "CLEW_TOKEN": "secret&word"}
+    address = "http://127.0.0.1:8100/?token=secret%26word"
+    assert clew.json("open") == {"page": address, "opened": False}
+    clew.environment["BROWSER"] = BROWSER
+    opened = clew("open").stdout.strip()
+    assert opened.startswith("file:///") and "secret" not in opened
+    assert f'href="{address}"' in Path(opened.removeprefix("file://")).read_text()
+
+
+def test_down_needs_a_target(clew: Project) -> None:
+    assert clew.error("open", "--down", status=2)[0] == "usage"
