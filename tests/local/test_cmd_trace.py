@@ -29,6 +29,10 @@ def test_down_to_the_results(clew: Project) -> None:
     text = clew("trace", "data/raw.csv", "--down").stdout
     assert "model.txt" in text
     assert "data/clean.csv" in text
+    assert clew("impact", "data/raw.csv").stdout == text
+    for options in ([], ["--depth", "1"], ["--all"]):
+        down = clew.json("trace", "data/raw.csv", "--down", *options)
+        assert clew.json("impact", "data/raw.csv", *options) == down
 
 
 def test_only_so_deep(clew: Project) -> None:

@@ -1,6 +1,6 @@
 """`clew`: the group of all commands. Only this module turns an exception into an exit status.
 
-A command's module is imported when the command is called; `COMMANDS` has the one-line summaries.
+A command's module is imported when the command is called; `SECTIONS` has the one-line summaries.
 So `clew --help` and `clew --version` load no database and no store.
 """
 
@@ -22,40 +22,56 @@ import click
 from clew import __version__
 from clew.errors import ClewError, RecordingFailed, UsageError
 
-COMMANDS = {
-    "init": "Create a project.",
-    "exec": "Run a command and record what it reads and writes.",
-    "pipeline": "Run Kubeflow pipelines and show their runs.",
-    "server": "Serve the project over HTTP: the KFP API and Clew's own.",
-    "operator": "Manage notebooks, TensorBoards and volume viewers on Kubernetes.",
-    "viewer": "Browse and edit a directory in a web browser.",
-    "list": "List the executions, oldest first.",
-    "show": "Show one execution: processes, files, environment, packages.",
-    "metrics": "Compare executions and runs by parameters and metrics.",
-    "trace": "Show where a file came from, or what was made from it.",
-    "open": "Open a lineage or the server's page in the browser.",
-    "restore": "Restore a version of a file.",
-    "cat": "Print a version of a file.",
-    "repeat": "Run an execution again in isolation and compare the results.",
-    "given": "Repeat an execution with other parameters.",
-    "diff": "Compare two executions.",
-    "checkout": "Write the input files of an execution to a directory, to edit them.",
-    "status": "Show the state of the project, or the changes in a checkout.",
-    "commit": "Run a checkout with its changes and record it.",
-    "recreate": "Recreate a file from its lineage.",
-    "note": "Add a note to a file or an execution.",
-    "source": "Record the URL a file was downloaded from.",
-    "export": "Write an execution as W3C PROV, an RO-Crate or an image.",
-    "push": "Send executions to a remote: a directory or an S3 bucket.",
-    "pull": "Fetch executions from a remote.",
-    "bundle": "Write executions with everything they need to one file.",
-    "remote": "Name remotes, so that push and pull need no address.",
-    "key": "Manage the signing key and the known signers.",
-    "rm": "Remove executions from the record.",
-    "gc": "Delete stored content that no execution uses.",
-    "fsck": "Verify the stored content and the signatures.",
-    "completion": "Print the completion script of a shell.",
+SECTIONS = {
+    "Record work": {
+        "init": "Create a project.",
+        "exec": "Run a command and record what it reads and writes.",
+        "pipeline": "Run Kubeflow pipelines and show their runs.",
+    },
+    "Query the record": {
+        "list": "List the executions, oldest first.",
+        "show": "Show one execution: processes, files, environment, packages.",
+        "status": "Show the state of the project, or the changes in a checkout.",
+        "trace": "Show where a file came from, or what was made from it.",
+        "impact": "Show what was made from a file: trace --down.",
+        "open": "Open a lineage or the server's page in the browser.",
+        "metrics": "Compare executions and runs by parameters and metrics.",
+        "diff": "Compare two executions.",
+        "cat": "Print a version of a file.",
+        "note": "Add a note to a file or an execution.",
+        "source": "Record the URL a file was downloaded from.",
+    },
+    "Repeat work and restore files": {
+        "repeat": "Run an execution again in isolation and compare the results.",
+        "given": "Repeat an execution with other parameters.",
+        "restore": "Restore a version of a file.",
+        "recreate": "Recreate a file from its lineage.",
+        "checkout": "Write the input files of an execution to a directory, to edit them.",
+        "commit": "Run a checkout with its changes and record it.",
+    },
+    "Share": {
+        "push": "Send executions to a remote: a directory or an S3 bucket.",
+        "pull": "Fetch executions from a remote.",
+        "remote": "Name remotes, so that push and pull need no address.",
+        "bundle": "Write executions with everything they need to one file.",
+        "export": "Write an execution as W3C PROV, an RO-Crate or an image.",
+        "key": "Manage the signing key and the known signers.",
+    },
+    "Maintain": {
+        "rm": "Remove executions from the record.",
+        "gc": "Delete stored content that no execution uses.",
+        "fsck": "Verify the stored content and the signatures.",
+        "completion": "Print the completion script of a shell.",
+    },
+    "Serve": {
+        "server": "Serve the project over HTTP: the KFP API and Clew's own.",
+        "viewer": "Browse and edit a directory in a web browser.",
+        "operator": "Manage notebooks, TensorBoards and volume viewers on Kubernetes.",
+    },
 }
+"""The commands and their summaries, as `clew --help` lists them."""
+
+COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 _FIELD_LIST = re.compile("[a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)+")
 
@@ -96,8 +112,9 @@ class Group(click.Group):
             raise _StdoutClosed from error  # click would exit with its own status
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
 
 
 @click.group(

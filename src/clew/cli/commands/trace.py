@@ -12,6 +12,13 @@ from clew.cli.main import COMMANDS
 from clew.cli.options import json_option, pager_option, target_argument, web_option
 from clew.cli.output import print_bytes, print_json, print_line, print_message, select_fields
 
+depth_option = click.option(
+    "--depth", metavar="N", type=click.IntRange(min=1), help="Follow at most N processes."
+)
+all_option = click.option(
+    "--all", "everything", is_flag=True, help="Include files of installed packages."
+)
+
 
 @click.command(
     "trace",
@@ -22,10 +29,8 @@ from clew.cli.output import print_bytes, print_json, print_line, print_message, 
 @target_argument
 @click.option("--up", is_flag=True, help="Show where it came from (default).")
 @click.option("--down", is_flag=True, help="Show what was made from it.")
-@click.option(
-    "--depth", metavar="N", type=click.IntRange(min=1), help="Follow at most N processes."
-)
-@click.option("--all", "everything", is_flag=True, help="Include files of installed packages.")
+@depth_option
+@all_option
 @click.option("--dot", is_flag=True, help="Print Graphviz text.")
 @click.option("--html", is_flag=True, help="Write an HTML page.")
 @web_option

@@ -1,0 +1,34 @@
+"""`clew impact`: show what was made from a file."""
+
+import click
+
+from clew.cli.commands import trace
+from clew.cli.main import COMMANDS
+from clew.cli.options import json_option, pager_option, target_argument
+
+
+@click.command(
+    "impact",
+    short_help=COMMANDS["impact"],
+    epilog="Example: clew impact data/raw.csv",
+)
+@target_argument
+@trace.depth_option
+@trace.all_option
+@json_option
+@pager_option
+@click.pass_context
+def command(
+    ctx: click.Context, target: str, depth: int | None, everything: bool, as_json: bool
+) -> None:
+    """Show everything that was made from TARGET, across executions: what to make again if it is
+    wrong. The same as clew trace --down."""
+    ctx.invoke(
+        trace.command,
+        target=target,
+        down=True,
+        depth=depth,
+        everything=everything,
+        as_json=as_json,
+        no_pager=True,  # this command has one
+    )
