@@ -25,9 +25,9 @@ if TYPE_CHECKING:
         Repeated,
         Transfer,
     )
-    from clew.api.status import ProjectStatus
     from clew.documents.lineage import Direction, Lineage
     from clew.documents.notes import Note
+    from clew.documents.status import ProjectStatus
     from clew.documents.versions import Restored, Version
     from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change

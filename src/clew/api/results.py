@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.api.executions import Document, Execution, File, Outcome, Process, Record
-from clew.api.status import ProjectStatus
 from clew.documents.lineage import Edge, Lineage, Node
 from clew.documents.notes import Note
+from clew.documents.status import ProjectStatus
 from clew.documents.versions import Restored, Version
 
 __all__ = [

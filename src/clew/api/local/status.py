@@ -18,7 +18,8 @@ import msgspec
 from clew.api.delivery.unsent import list_unsent
 from clew.api.local.executions import list_executions
 from clew.api.local.share import Endpoint, LocalEndpoint
-from clew.api.status import (
+from clew.documents.ids import ExecutionId, Uid
+from clew.documents.status import (
     ChangedFile,
     ProjectStatus,
     ServedFile,
@@ -56,7 +57,7 @@ def get_status(project: ProjectState) -> ProjectStatus:
         files = check_files(tracked, store)
     return ProjectStatus(
         project=str(project.root),
-        uid=project.uid,
+        uid=Uid(project.uid),
         executions=len(executions),
         store=measure_store(project),
         remote=find_unpushed(endpoint, executions, project.directory, project.settings),
@@ -107,16 +108,17 @@ def find_unpushed(
         pushed = set()
     except ClewError as error:
         return msgspec.structs.replace(about, error=error.message)
-    missing = (found.id for found in executions if found.uid not in pushed)
+    missing = (ExecutionId(found.id) for found in executions if found.uid not in pushed)
     return msgspec.structs.replace(about, executions=tuple(missing))
 
 
-def find_unsent(project: ProjectState) -> tuple[str, ...] | None:
+def find_unsent(project: ProjectState) -> tuple[ExecutionId, ...] | None:
     """The executions recorded in a local project that the server does not have yet."""
     uids = list_unsent(project.directory)
     if not uids and project.settings.server is None:
         return None
-    ids = {found.uid: found.id for found in list_executions(project)} if uids else {}
+    known = list_executions(project) if uids else ()
+    ids = {found.uid: ExecutionId(found.id) for found in known}
     return tuple(ids[uid] for uid in uids if uid in ids)
 
 
@@ -125,7 +127,7 @@ def describe_served(project: ProjectState, machine: str) -> ServedStatus:
     tracked = list_tracked_files(project.graph, machine, pulled=True)
     return ServedStatus(
         project=str(project.root),
-        uid=project.uid,
+        uid=Uid(project.uid),
         store=measure_store(project),
         files=tuple(
             ServedFile(

@@ -39,7 +39,7 @@ from clew.settings import Settings
 
 if TYPE_CHECKING:
     from clew.api.remote.pipelines import RemotePipelines
-    from clew.api.status import ProjectStatus
+    from clew.documents.status import ProjectStatus
 
 _MAINTENANCE = 6 * 3600.0
 """Seconds in which the server must check or sweep even a large store."""

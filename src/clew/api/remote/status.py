@@ -12,7 +12,8 @@ from clew.api.local.status import check_files, find_unpushed, find_unsent
 from clew.api.remote import content_transfer
 from clew.api.remote.client import Client
 from clew.api.remote.share import RemoteEndpoint
-from clew.api.status import ProjectStatus, ServedFile, ServedStatus, Unpushed
+from clew.documents.ids import ExecutionId
+from clew.documents.status import ProjectStatus, ServedFile, ServedStatus, Unpushed
 from clew.prov.queries.tracked_files import TrackedFile
 from clew.safe_path import KERNEL_DIRECTORIES
 from clew.settings import machine_id
@@ -27,7 +28,7 @@ def get_status(client: Client) -> ProjectStatus:
         files = check_files(tracked, store, others=served.other_files)
     executions = client.executions()
     remote: Unpushed | None = None
-    unsent: tuple[str, ...] | None = ()
+    unsent: tuple[ExecutionId, ...] | None = ()
     if (here := directories.here(client.settings)) is not None:
         remote = find_unpushed(RemoteEndpoint(client), executions, here, client.settings)
         with LocalProject(here, client.settings) as project:

@@ -23,7 +23,7 @@ from clew.project_directory import is_in_checkout
 
 if TYPE_CHECKING:
     from clew.api.results import CheckoutStatus
-    from clew.api.status import ProjectStatus, StoreSize, TrackedFiles
+    from clew.documents.status import ProjectStatus, StoreSize, TrackedFiles
 
 _LISTED_IDS = 10
 

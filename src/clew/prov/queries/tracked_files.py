@@ -9,6 +9,7 @@ from __future__ import annotations
 import stat
 from dataclasses import dataclass
 
+from clew.documents.ids import Digest, ExecutionId
 from clew.prov.file_classes import classify
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
@@ -32,9 +33,9 @@ ORDER BY latest.at DESC
 @dataclass(frozen=True)
 class TrackedFile:
     path: bytes
-    execution: str
+    execution: ExecutionId
     """The id of the execution that met it last."""
-    digest: str
+    digest: Digest
     size: int
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
-from fastapi import APIRouter, Query, Response
+from fastapi import Query
 
 from clew.api.local.status import describe_served
+from clew.documents.status import ServedStatus
 from clew.server.v1.dependencies import ProjectDep
+from clew.server.v1.document_router import DocumentRouter
 
-router = APIRouter(tags=["status"])
+router = DocumentRouter(tags=["status"])
 
 
-@router.get("/status", include_in_schema=False)
+@router.get("/status")
 def get_status(
-    project: ProjectDep, machine: Annotated[str, Query(pattern=r"^[A-Za-z0-9-]{1,64}$")]
-) -> Response:
+    project: ProjectDep,
+    machine: Annotated[
+        str, Query(pattern=r"^[A-Za-z0-9-]{1,64}$", description="Whose files: a machine id.")
+    ],
+) -> ServedStatus:
     """The size of the store, and the files of a machine that executions read or wrote last."""
-    document = msgspec.json.encode(describe_served(project, machine))
-    return Response(document, media_type="application/json")
+    return describe_served(project, machine)

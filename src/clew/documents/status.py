@@ -1,14 +1,13 @@
 """The documents of `clew status`: what a project stores, what is not shared yet, and which files
 are different from their record."""
 
-from __future__ import annotations
+from msgspec import UNSET, UnsetType
 
-from typing import Any
+from clew.documents.document import Document
+from clew.documents.ids import Digest, ExecutionId, Uid
 
-import msgspec
 
-
-class StoreSize(msgspec.Struct, frozen=True, kw_only=True):
+class StoreSize(Document, frozen=True, kw_only=True):
     """What a project takes on disk, in bytes."""
 
     bytes: int
@@ -19,32 +18,32 @@ class StoreSize(msgspec.Struct, frozen=True, kw_only=True):
     """The cache of repeats, which `clew gc` empties, too."""
 
 
-class Unpushed(msgspec.Struct, frozen=True, kw_only=True):
+class Unpushed(Document, frozen=True, kw_only=True):
     """Executions that a remote does not have."""
 
     name: str
     url: str
-    executions: tuple[str, ...]
+    executions: tuple[ExecutionId, ...]
     error: str | None
     """Why the remote could not be asked."""
 
 
-class ChangedFile(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedFile(Document, frozen=True, kw_only=True):
     """A file whose content is not what an execution read or wrote last."""
 
     path: str
-    path_b64: str | msgspec.UnsetType = msgspec.UNSET
-    execution: str
+    path_b64: str | UnsetType = UNSET
+    execution: ExecutionId
 
 
-class UncheckedFile(msgspec.Struct, frozen=True, kw_only=True):
+class UncheckedFile(Document, frozen=True, kw_only=True):
     path: str
-    path_b64: str | msgspec.UnsetType = msgspec.UNSET
-    execution: str
+    path_b64: str | UnsetType = UNSET
+    execution: ExecutionId
     why: str
 
 
-class TrackedFiles(msgspec.Struct, frozen=True, kw_only=True):
+class TrackedFiles(Document, frozen=True, kw_only=True):
     """The user's own files that executions read or wrote, compared with the disk."""
 
     checked: int
@@ -55,21 +54,21 @@ class TrackedFiles(msgspec.Struct, frozen=True, kw_only=True):
     unchecked_count: int
 
 
-class ServedFile(msgspec.Struct, frozen=True, kw_only=True):
+class ServedFile(Document, frozen=True, kw_only=True):
     """A tracked file of the caller's machine, as an execution read or wrote it last."""
 
     path: str
-    path_b64: str | msgspec.UnsetType = msgspec.UNSET
-    execution: str
-    digest: str
+    path_b64: str | UnsetType = UNSET
+    execution: ExecutionId
+    digest: Digest
     size: int
 
 
-class ServedStatus(msgspec.Struct, frozen=True, kw_only=True):
+class ServedStatus(Document, frozen=True, kw_only=True):
     """What a server knows about the status of its project."""
 
     project: str
-    uid: str
+    uid: Uid
     store: StoreSize
     files: tuple[ServedFile, ...]
     """Those that were used last; a client compares them with its disk."""
@@ -77,21 +76,17 @@ class ServedStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The number of tracked files that are not listed."""
 
 
-class ProjectStatus(msgspec.Struct, frozen=True, kw_only=True):
+class ProjectStatus(Document, frozen=True, kw_only=True):
     """The state of a project."""
 
     project: str
     """Its directory."""
-    uid: str
+    uid: Uid
     executions: int
     store: StoreSize
     remote: Unpushed | None
     """About the default remote, if there is one."""
-    unsent: tuple[str, ...] | None
+    unsent: tuple[ExecutionId, ...] | None
     """Executions that were recorded here and that the server does not have yet; null if no server
     is set and nothing waits for one."""
     files: TrackedFiles
-
-    def as_json(self) -> dict[str, Any]:
-        fields: dict[str, Any] = msgspec.to_builtins(self)
-        return fields
