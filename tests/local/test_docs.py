@@ -190,3 +190,14 @@ def test_every_key_of_the_configuration_is_documented(tmp_path: Path) -> None:
     assert {key for key in keys if f"| `{key}` |" not in page} == set()
     names = {path.name for path in folder.path.iterdir()}
     assert {name for name in names if f"| `{name}" not in page} == set()
+
+
+def test_every_source_file_that_a_page_names_exists() -> None:
+    top = DOCS.parent
+    named = {
+        (page.name, found)
+        for page in (top / "CONTRIBUTING.md", *DOCS.rglob("*.md"))
+        for found in re.findall(r"`((?:tests|src/clew)/[a-z\d_/.]+)`", page.read_text())
+    }
+    assert len(named) > 100
+    assert {one for one in named if not (top / one[1]).exists()} == set()
