@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from clew import disk_reserve
+from clew.documents.ids import Uid
 from clew.errors import ClewError, NoProject, NotAllowed
 from clew.redaction import CREDENTIALS, credential_globs
 from clew.settings import Settings, trusted_users
@@ -65,7 +66,7 @@ class ProjectDirectory:
 
     root: Path
     """The directory that holds `.clew/`."""
-    uid: str
+    uid: Uid
     exclude: tuple[str, ...]
     stream_limit: int
     credentials: tuple[str, ...] = CREDENTIALS
@@ -306,7 +307,7 @@ def _open(root: Path) -> ProjectDirectory:
         record = values.get("record", {})
         return ProjectDirectory(
             root=root.resolve(),
-            uid=str(values["uid"]),
+            uid=Uid(str(values["uid"])),
             exclude=_globs(record, "exclude", ()),
             credentials=_globs(record, "credentials", CREDENTIALS),
             stream_limit=int(record.get("stream_limit", 64 << 20)),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Recreated,
         Repeated,
         Restored,
+        Rule,
         Transfer,
         Version,
     )
@@ -62,6 +63,7 @@ __all__ = [
     "Recreated",
     "Repeated",
     "Restored",
+    "Rule",
     "Transfer",
     "Version",
     "init",

@@ -17,15 +17,15 @@ from clew.errors import ClewError
 if TYPE_CHECKING:
     from clew.api.executions import Execution, Outcome
     from clew.api.results import (
-        Check,
         Checkout,
         CheckoutStatus,
-        Reclaimed,
         Recreated,
         Repeated,
         Transfer,
     )
+    from clew.documents.ids import Uid
     from clew.documents.lineage import Direction, Lineage
+    from clew.documents.maintenance import Check, Reclaimed, Rule
     from clew.documents.notes import Note
     from clew.documents.status import ProjectStatus
     from clew.documents.versions import Restored, Version
@@ -61,7 +61,7 @@ class Project(Protocol):
         """The directory that contains `.clew/`."""
 
     @property
-    def uid(self) -> str:
+    def uid(self) -> Uid:
         """The project's globally unique id."""
 
     @property
@@ -221,8 +221,8 @@ class Project(Protocol):
     def versions(self, path: StrPath) -> list[Version]:
         """Every recorded version of the file at `path`, oldest first."""
 
-    def rules(self) -> list[dict[str, Any]]:
-        """The differences that comparisons ignore: `{name, paths, what}`; the project's first."""
+    def rules(self) -> list[Rule]:
+        """The differences that comparisons ignore; the project's own first."""
 
     # -- contents
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.documents.ids import Uid
 from clew.project_directory import ProjectDirectory, is_accepted
 from clew.redaction import CREDENTIALS
 from clew.replay.repeat.secret_values import SecretValues
@@ -47,7 +48,7 @@ class ProjectState:
         return self.directory.root
 
     @property
-    def uid(self) -> str:
+    def uid(self) -> Uid:
         return self.directory.uid
 
     @cached_property

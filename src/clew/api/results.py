@@ -15,6 +15,7 @@ from typing import Any
 
 from clew.api.executions import Document, Execution, File, Outcome, Process, Record
 from clew.documents.lineage import Edge, Lineage, Node
+from clew.documents.maintenance import Check, Problem, Reclaimed, Rule
 from clew.documents.notes import Note
 from clew.documents.status import ProjectStatus
 from clew.documents.versions import Restored, Version
@@ -38,6 +39,7 @@ __all__ = [
     "Recreated",
     "Repeated",
     "Restored",
+    "Rule",
     "Transfer",
     "Version",
 ]
@@ -161,19 +163,6 @@ class Recreated(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reclaimed:
-    """What `gc` freed, or would free."""
-
-    files: int
-    bytes: int
-    cached: int
-    """Bytes of the cache of repeats, which makes itself again."""
-
-    def as_json(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Transfer:
     """What a push or a pull did."""
 
@@ -191,31 +180,4 @@ class Transfer:
             "executions": [execution.as_json() for execution in self.executions],
             "bytes": self.bytes,
             "remarks": list(self.remarks),
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Problem:
-    """A fault `fsck` found, and where."""
-
-    what: str
-    where: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """What `fsck` found."""
-
-    checked: int
-    problems: tuple[Problem, ...]
-
-    @property
-    def ok(self) -> bool:
-        return not self.problems
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "ok": self.ok,
-            "checked": self.checked,
-            "problems": [dict(vars(problem)) for problem in self.problems],
         }

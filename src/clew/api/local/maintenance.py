@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from clew import disk_reserve, log, signing
+from clew.api.executions import Execution
 from clew.api.local.executions import find_execution
 from clew.api.local.share import MAX_EVENT_BYTES
-from clew.api.results import Check, Execution, Problem, Reclaimed
+from clew.documents.maintenance import Check, Problem, Reclaimed
 from clew.errors import Busy, ClewError, Full, UsageError
 from clew.prov.events import from_batch
 from clew.prov.import_scope import find_facts_out_of_scope
@@ -90,7 +91,7 @@ def _gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
     if not dry_run:
         text = f"freed {found.bytes} bytes of {found.files} contents, {cached} bytes of the cache"
         log.write(project.directory, "info", text)
-    return Reclaimed(files=found.files, bytes=found.bytes, cached=cached)
+    return Reclaimed(files=found.files, bytes=found.bytes, cached=cached, dry_run=dry_run)
 
 
 def fsck(project: ProjectState) -> Check:
@@ -120,7 +121,7 @@ def fsck(project: ProjectState) -> Check:
     )
     for problem in problems[:_MAX_LOGGED]:
         log.write(project.directory, "error", f"{problem.where}: {problem.what}")
-    return Check(checked=report.checked, problems=tuple(problems))
+    return Check(ok=not problems, checked=report.checked, problems=tuple(problems))
 
 
 def _check_signatures(project: ProjectState, store: Store) -> Iterator[Problem]:

@@ -21,18 +21,17 @@ from clew.settings import Settings
 if TYPE_CHECKING:
     from clew.api.local.pipelines.pipelines import LocalPipelines
     from clew.api.results import (
-        Check,
         Checkout,
         CheckoutStatus,
         Execution,
         Outcome,
         ProjectStatus,
-        Reclaimed,
         Recreated,
         Repeated,
         Transfer,
     )
     from clew.documents.lineage import Direction, Lineage
+    from clew.documents.maintenance import Check, Reclaimed, Rule
     from clew.documents.notes import Note
     from clew.documents.versions import Restored, Version
 
@@ -255,11 +254,12 @@ class LocalProject(ProjectState, Project):
 
         return versions(self, fspath(path))
 
-    def rules(self) -> list[dict[str, Any]]:
+    def rules(self) -> list[Rule]:
+        from clew.documents.maintenance import Rule
         from clew.replay.compare.volatile_rules import load_rules
 
         return [
-            {"name": rule.name, "paths": list(rule.paths), "what": rule.what}
+            Rule(name=rule.name, paths=tuple(rule.paths), what=rule.what)
             for rule in load_rules(self.directory.ignore)
         ]
 

@@ -11,9 +11,12 @@ import msgspec
 from clew.api.delivery.http_client import Server
 from clew.api.executions import Execution
 from clew.api.remote import caller_paths
+from clew.documents.ids import Uid
+from clew.documents.maintenance import ProjectInfo
 from clew.errors import Damaged
 from clew.settings import Settings
 
+API = "/api/v1"
 D = TypeVar("D")
 
 
@@ -38,25 +41,30 @@ class Client:
         """Sent with each repeat. The server gets no other variable of this process."""
 
     @cached_property
-    def _about(self) -> dict[str, str]:
-        about: dict[str, str] = self.query("about")
-        return about
+    def _project(self) -> ProjectInfo:
+        return self.get("project", ProjectInfo)
 
     @property
     def root(self) -> Path:
         """The directory that contains `.clew/`, on the server."""
-        return Path(self._about["root"])
+        return Path(self._project.root)
 
     @property
-    def uid(self) -> str:
-        return self._about["uid"]
+    def uid(self) -> Uid:
+        return self._project.uid
 
     def get(self, path: str, kind: type[D], **query: str) -> D:
-        """The document of a documented route."""
-        return parse(self.server.json("GET", path, query=query), kind, self.server)
+        """The document of a route of the API."""
+        return parse(self.server.json("GET", f"{API}/{path}", query=query), kind, self.server)
+
+    def post(
+        self, path: str, kind: type[D], body: object = None, *, seconds: float = 120.0, **query: str
+    ) -> D:
+        answer = self.server.json("POST", f"{API}/{path}", body, query=query, seconds=seconds)
+        return parse(answer, kind, self.server)
 
     def query(self, name: str, *, seconds: float = 120.0, **arguments: Any) -> Any:
-        path = f"/api/v1/commands/ask/{name}"
+        path = f"{API}/commands/ask/{name}"
         return self.server.json("POST", path, arguments, seconds=seconds)
 
     def query_target(self, name: str, target: str, **arguments: Any) -> Any:

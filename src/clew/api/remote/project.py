@@ -12,6 +12,7 @@ from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote
 
 from clew import project_directory as directories
 from clew.api.delivery.http_client import Server, connect_server
@@ -19,18 +20,17 @@ from clew.api.executions import Execution, Outcome
 from clew.api.local.project import LocalProject, open_local_project
 from clew.api.project import Progress, Project, Say, StrPath, ignore_message, ignore_progress
 from clew.api.remote import downloads
-from clew.api.remote.client import Client, parse
+from clew.api.remote.client import API, Client, parse
 from clew.api.results import (
-    Check,
     Checkout,
     CheckoutStatus,
-    Problem,
-    Reclaimed,
     Recreated,
     Repeated,
     Transfer,
 )
+from clew.documents.ids import Uid
 from clew.documents.lineage import Direction, Lineage
+from clew.documents.maintenance import Check, Reclaimed, Rule, Rules
 from clew.documents.notes import Note, Notes
 from clew.documents.versions import Restored, Version
 from clew.errors import NoProject, UsageError
@@ -68,7 +68,7 @@ class RemoteProject(Project):
         return self.client.root
 
     @property
-    def uid(self) -> str:
+    def uid(self) -> Uid:
         return self.client.uid
 
     def __repr__(self) -> str:
@@ -261,9 +261,8 @@ class RemoteProject(Project):
 
         return list_versions(self.client, os.fsencode(path))
 
-    def rules(self) -> list[dict[str, Any]]:
-        rules: list[dict[str, Any]] = self.client.query("rules")
-        return rules
+    def rules(self) -> list[Rule]:
+        return [*self.client.get("rules", Rules).rules]
 
     # -- contents
 
@@ -294,7 +293,9 @@ class RemoteProject(Project):
     # -- exports
 
     def report(self, id: str, kind: str) -> str:  # noqa: A002
-        return str(self.client.query("report", id=id, kind=kind))
+        path = f"{API}/executions/{quote(id, safe='')}/reports/{quote(kind, safe='')}"
+        with self.client.server.open("GET", path) as answer:
+            return answer.whole().decode(errors="surrogateescape")
 
     def export(
         self,
@@ -375,12 +376,11 @@ class RemoteProject(Project):
         return [self.client.as_execution(document) for document in removed]
 
     def gc(self, *, dry_run: bool = False) -> Reclaimed:
-        return Reclaimed(**self.client.query("gc", seconds=_MAINTENANCE, dry_run=dry_run))
+        query = {"dry_run": str(dry_run).lower()}
+        return self.client.post("gc", Reclaimed, seconds=_MAINTENANCE, **query)
 
     def fsck(self) -> Check:
-        report = self.client.query("fsck", seconds=_MAINTENANCE)
-        problems = tuple(Problem(**problem) for problem in report["problems"])
-        return Check(checked=report["checked"], problems=problems)
+        return self.client.post("fsck", Check, seconds=_MAINTENANCE)
 
     def _as_repeated(self, document: dict[str, Any]) -> Repeated:
         return Repeated.read(document, self.client.as_execution(document["execution"]))

@@ -8,7 +8,6 @@ longer than its lease.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
 
 import msgspec
 
@@ -16,7 +15,8 @@ from clew import project_directory as directories
 from clew.api.delivery.delivery import Uploader
 from clew.api.local.share import Records
 from clew.api.remote import content_transfer
-from clew.api.remote.client import Client
+from clew.api.remote.client import API, Client
+from clew.documents.records import RecordParts
 from clew.prov.events import to_batch
 from clew.prov.export.notes import PortableNote
 from clew.prov.signatures import Signature
@@ -35,7 +35,7 @@ class RemoteEndpoint:
         self._client = client
         self.config = client.settings.config
         self._server = client.server
-        self._told: dict[str, dict[str, Any]] = {}
+        self._known_parts: dict[str, RecordParts] = {}
         self._lacking: dict[str, list[str]] = {}
         self.executions = client.executions
         self.execution = client.execution
@@ -54,14 +54,13 @@ class RemoteEndpoint:
     # -- what is handed over
 
     def source(self, uid: str) -> str | None:
-        found: str | None = self._about(uid)["source"]
-        return found
+        return self._parts(uid).source
 
     def remarks(self, uid: str) -> list[PortableNote]:
-        return msgspec.convert(self._about(uid)["remarks"], type=list[PortableNote])
+        return msgspec.convert(self._parts(uid).notes, type=list[PortableNote])
 
     def contents(self, uid: str) -> set[str]:
-        return set(self._client.query("contents", id=uid))
+        return set(self._parts(uid).contents)
 
     def events(self, uid: str) -> bytes:
         accept = {"Accept": "application/msgpack"}
@@ -107,9 +106,14 @@ class RemoteEndpoint:
 
     def note(self, uid: str, noted: list[PortableNote]) -> None:
         if noted:
-            self._client.query("take_remarks", id=uid, remarks=msgspec.to_builtins(noted))
+            body = msgspec.json.encode(noted)
+            headers = {"Content-Type": "application/json"}
+            with self._server.open(
+                "POST", f"{API}/executions/{uid}/notes", body, headers=headers
+            ) as answer:
+                answer.whole()
 
-    def _about(self, uid: str) -> dict[str, Any]:
-        if uid not in self._told:
-            self._told[uid] = self._client.query("handed_over", id=uid)
-        return self._told[uid]
+    def _parts(self, uid: str) -> RecordParts:
+        if uid not in self._known_parts:
+            self._known_parts[uid] = self._client.get(f"executions/{uid}/record", RecordParts)
+        return self._known_parts[uid]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-import msgspec
-
 from clew import project_directory as directories
 from clew.api.local.project import LocalProject
 from clew.api.local.status import check_files, find_unpushed, find_unsent
@@ -20,9 +18,7 @@ from clew.settings import machine_id
 
 
 def get_status(client: Client) -> ProjectStatus:
-    query = {"machine": machine_id(client.settings)}
-    answer = client.server.json("GET", "/api/v1/status", query=query)
-    served = msgspec.convert(answer, ServedStatus)
+    served = client.get("status", ServedStatus, machine=machine_id(client.settings))
     tracked = [file for file in map(_read_file, served.files) if _may_check(file.path)]
     with content_transfer.open_transfer_store(client.settings) as store:
         files = check_files(tracked, store, others=served.other_files)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from clew.api.local import versions
 from clew.api.remote import caller_paths, downloads
 from clew.api.remote.client import Client
+from clew.documents.ids import Digest
 from clew.documents.versions import Restored, Version, Versions
 from clew.prov.locators import file_locator, path_json
 from clew.prov.queries.targets import Target
@@ -17,7 +18,7 @@ from clew.store import content_reader
 
 def list_versions(client: Client, path: bytes) -> list[Version]:
     locator = file_locator(machine_id(client.settings), os.path.realpath(path))
-    return [*client.get("/api/v1/versions", Versions, locator=locator).versions]
+    return [*client.get("versions", Versions, locator=locator).versions]
 
 
 def read_chunks(client: Client, version: str) -> Iterator[bytes]:
@@ -55,16 +56,21 @@ def plan_restore(
     assert target.size is not None
     path = versions.destination(target, to, below)
     now = caller_paths.digest_now(path)
-    differs = now is not None and now != target.digest
+    replaced = None if now == target.digest else now
     named = to is not None or os.fsdecode(path) in caller_paths.named_files(text)
     return Restored(
         version=target.label,
         **path_json(path),
         digest=target.digest,
         size=target.size,
-        replaces=now if differs else None,
-        loses=differs and not (named and client.query("has", digest=now)),
+        replaces=replaced,
+        loses=replaced is not None and not (named and is_stored(client, replaced)),
     )
+
+
+def is_stored(client: Client, digest: Digest) -> bool:
+    asked = {"contents": [digest]}
+    return not client.server.json("POST", "/api/v1/content/missing", asked)["contents"]
 
 
 def write_version(client: Client, target: Target, plan: Restored, below: str | None) -> None:

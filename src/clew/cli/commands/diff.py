@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from clew.cli.completion.candidates import complete_executions
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option, pager_option
 from clew.cli.output import bold, escape, format_command, print_json, print_line, print_table
+
+if TYPE_CHECKING:
+    from clew.documents.maintenance import Rule
 
 DIFFERENT = 3
 _MAX_LINES = 20
@@ -108,11 +111,11 @@ def _format_json(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _print_rules(rules: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+def _print_rules(rules: Sequence[Rule], as_json: bool) -> None:
     if as_json:
-        print_json(rules)
+        print_json([rule.as_json() for rule in rules])
         return
-    rows = ((rule["name"], " ".join(rule["paths"]), rule["what"]) for rule in rules)
+    rows = ((rule.name, " ".join(rule.paths), rule.what) for rule in rules)
     print_table(("name", "paths", "what is ignored"), rows)
 
 

@@ -61,7 +61,7 @@ _DESCRIPTIONS = {
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {
         "description": description,
-        "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
     }
     for status, description in _DESCRIPTIONS.items()
 }

@@ -12,6 +12,7 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from clew.documents.document import Document, encode
+from clew.documents.problem import ProblemDetails
 
 REFERENCE = "#/components/schemas/{name}"
 
@@ -56,7 +57,8 @@ def _answer_with_json(
 
 
 def describe_documents(endpoints: Iterable[Callable[..., Any] | None]) -> dict[str, Any]:
-    """The schemas of the documents that these functions return, by name."""
+    """The schemas of the documents that these functions return, and of errors, by name."""
     kinds = {kind for endpoint in endpoints if (kind := getattr(endpoint, "document", None))}
+    kinds.add(ProblemDetails)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=REFERENCE)
     return schemas

@@ -89,7 +89,8 @@ def get_report(
     kind: Literal["requirements", "packages", "readme"],
 ) -> Response:
     """A report for pip, for the system's package manager, or for readers."""
-    return Response(report(project, id, kind), media_type="text/plain")
+    text = report(project, id, kind).encode(errors="surrogateescape")
+    return Response(text, media_type="text/plain")
 
 
 @router.get(

@@ -11,21 +11,34 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+import msgspec
+from fastapi import Body, Header, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
+from clew.api.local.share import LocalEndpoint
+from clew.documents.ids import Digest, Uid
+from clew.documents.records import RecordParts
 from clew.prov.events import to_batch, to_lines
+from clew.prov.export.notes import PortableNote
 from clew.prov.export.recorded_events import export_events
 from clew.prov.queries.executions import find_execution
 from clew.server.ingest_limits import IngestTransfers
+from clew.server.parsing.event_batches import Malformed
 from clew.server.v1.dependencies import ProjectDep
+from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.executions import Id
 from clew.server.v1.ingest import INGEST_RESPONSES, Digests, parse_digests
 from clew.store import Store
 
-router = APIRouter(prefix="/api/v1", tags=["giving"], responses=INGEST_RESPONSES)
+router = DocumentRouter(prefix="/api/v1", tags=["giving"], responses=INGEST_RESPONSES)
 
+_NOTES = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"type": "array", "items": {"type": "object"}}}},
+    }
+}
 _LINES = "application/x-ndjson"
 _PACKED = "application/msgpack"
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
@@ -62,6 +75,30 @@ def get_events(
     if _PACKED in accept:
         return Response(to_batch(events), media_type=_PACKED)
     return Response(b"".join(to_lines(events)), media_type=_LINES)
+
+
+@router.get("/executions/{id}/record")
+def get_record_parts(project: ProjectDep, id: Id) -> RecordParts:  # noqa: A002
+    """What a record has besides its events."""
+    uid = find_execution(project.graph, id).uid
+    endpoint = LocalEndpoint(project)
+    source = endpoint.source(uid)
+    return RecordParts(
+        source=None if source is None else Uid(source),
+        notes=tuple(map(msgspec.to_builtins, endpoint.remarks(uid))),
+        contents=tuple(map(Digest, sorted(endpoint.contents(uid)))),
+    )
+
+
+@router.post("/executions/{id}/notes", status_code=204, openapi_extra=_NOTES)
+def post_notes(project: ProjectDep, id: Id, body: Annotated[Any, Body()]) -> None:  # noqa: A002
+    """Add notes that came with an execution, in the form that `record` has them. Those about
+    anything else are ignored."""
+    try:
+        notes = msgspec.convert(body, list[PortableNote])
+    except msgspec.ValidationError as error:
+        raise Malformed(f"these are not notes: {error}") from error
+    LocalEndpoint(project).note(find_execution(project.graph, id).uid, notes)
 
 
 @router.post("/content/records", response_class=Response, responses=_PACK)

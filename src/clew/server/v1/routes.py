@@ -14,6 +14,7 @@ from clew.server.v1 import (
     executions,
     lineage,
     logs,
+    maintenance,
     notes,
     run_progress,
     runs,
@@ -23,10 +24,12 @@ from clew.server.v1 import (
 )
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.document_router import describe_documents
-from clew.server.v1.schemas import Problem
 
 PREFIX = "/api/v1"
-_MODULES = (executions, versions, lineage, notes, run_progress, logs, traffic, status, runs)
+_MODULES = (
+    *(executions, versions, lineage, notes, maintenance, status, traffic),
+    *(run_progress, logs, runs),
+)
 """Modules with more specific paths come first: the first matching route wins."""
 
 
@@ -55,7 +58,6 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
     )
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas |= describe_documents(route.endpoint for route in api_routes)
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]

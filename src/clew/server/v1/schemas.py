@@ -16,16 +16,6 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class Problem(Document):
-    """RFC 9457; `code` is one of Clew's error codes, `detail` what to do next."""
-
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
-
-
 class Execution(Document):
     id: str
     uid: str

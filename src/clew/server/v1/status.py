@@ -1,7 +1,5 @@
 """The status of the project."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Query

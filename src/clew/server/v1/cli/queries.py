@@ -21,14 +21,12 @@ from clew.api.local.checkouts import describe_checkout, kept_digests
 from clew.api.local.notes import note as add_note
 from clew.api.local.project import LocalProject
 from clew.api.local.recreate import ClientFiles, Recreation
-from clew.api.local.share import LocalEndpoint
 from clew.api.local.versions import check_stored, find, find_stored
 from clew.api.remote.caller_paths import ClientPaths
 from clew.documents.document import encode
 from clew.documents.lineage import Direction, Lineage
 from clew.documents.notes import Notes
 from clew.errors import NoContent, NotFound
-from clew.prov.export.notes import PortableNote
 from clew.prov.queries.lineage.lineage import trace_lineage as lineage_of
 from clew.prov.queries.targets import Target
 from clew.server.parsing.event_batches import Malformed
@@ -77,11 +75,6 @@ async def ask(request: Request, name: str) -> Response:
             return Response(encode(answer), media_type="application/json")
 
     return await run_in_threadpool(work)
-
-
-@_query
-def about(project: LocalProject) -> Document:
-    return {"root": str(project.root), "uid": project.uid}
 
 
 @_query
@@ -159,12 +152,6 @@ def recreatable(
 
 
 @_query
-def has(project: LocalProject, digest: str) -> bool:
-    with Store(project.directory.store) as store:
-        return store.has(digest)
-
-
-@_query
 def checkout(project: LocalProject, id: str) -> Document:  # noqa: A002
     """The files of a checkout, for the client to write."""
     found = describe_checkout(project, id)
@@ -177,30 +164,8 @@ def kept(project: LocalProject, execution: str, digests: set[str]) -> list[str]:
 
 
 @_query
-def handed_over(project: LocalProject, id: str) -> Document:  # noqa: A002
-    """The source and the notes of an execution, which its events do not contain."""
-    endpoint = LocalEndpoint(project)
-    return {"source": endpoint.source(id), "remarks": msgspec.to_builtins(endpoint.remarks(id))}
-
-
-@_query
-def contents(project: LocalProject, id: str) -> list[str]:  # noqa: A002
-    return sorted(LocalEndpoint(project).contents(id))
-
-
-@_query
-def take_remarks(project: LocalProject, id: str, remarks: list[PortableNote]) -> None:  # noqa: A002
-    LocalEndpoint(project).note(project.execution(id).uid, remarks)
-
-
-@_query
 def diff(project: LocalProject, a: str, b: str) -> Document:
     return project.diff(a, b)
-
-
-@_query
-def rules(project: LocalProject) -> list[Document]:
-    return project.rules()
 
 
 @_query
@@ -209,23 +174,8 @@ def note(project: LocalProject, target: str, asker: ClientPaths, remarks: dict[s
 
 
 @_query
-def report(project: LocalProject, id: str, kind: str) -> str:  # noqa: A002
-    return project.report(id, kind)
-
-
-@_query
 def remove(project: LocalProject, ids: list[str], dry_run: bool = False) -> list[Document]:
     return [execution.as_json() for execution in project.remove(ids, dry_run=dry_run)]
-
-
-@_query
-def gc(project: LocalProject, dry_run: bool = False) -> Document:
-    return project.gc(dry_run=dry_run).as_json()
-
-
-@_query
-def fsck(project: LocalProject) -> Document:
-    return project.fsck().as_json()
 
 
 @_query
