@@ -344,7 +344,7 @@ def test_another_server_takes_over_the_runs_and_schedules_of_a_killed_one(
     with run_server(shared.project, "--runs", "2"):
         wait_until("a tick after that", lambda: (ticks(shared, schedule) or [0])[-1] > down + 2)
         with shared.graph() as graph:
-            schedules.disable(graph, schedule)
+            schedules.set_enabled(graph, schedule, enabled=False)
             rows = graph.connection.rows(
                 "SELECT id FROM run_request WHERE schedule = ?", (schedule,)
             )

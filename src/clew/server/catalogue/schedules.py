@@ -130,13 +130,11 @@ def from_row(row: tuple[Any, ...]) -> Schedule:
     return Schedule(*values)
 
 
-def enable(graph: Graph, schedule: str) -> None:
-    """Enable it; missed ticks are run now if it catches up."""
-    _set_enabled(graph, schedule, 1)
-
-
-def disable(graph: Graph, schedule: str) -> None:
-    _set_enabled(graph, schedule, 0)
+def set_enabled(graph: Graph, schedule: str, *, enabled: bool) -> None:
+    """If a schedule that catches up is enabled again, its missed ticks are run now."""
+    row = (int(enabled), time.time_ns(), graph.project, schedule)
+    if graph.connection.row(_ENABLE, row) is None:
+        get(graph, schedule)
 
 
 def delete(graph: Graph, schedule: str) -> None:
@@ -149,10 +147,4 @@ def delete(graph: Graph, schedule: str) -> None:
         return row is not None
 
     if not graph.connection.atomically(change):
-        get(graph, schedule)
-
-
-def _set_enabled(graph: Graph, schedule: str, enabled: int) -> None:
-    now = time.time_ns()
-    if graph.connection.row(_ENABLE, (enabled, now, graph.project, schedule)) is None:
         get(graph, schedule)

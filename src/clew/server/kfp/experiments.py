@@ -1,23 +1,21 @@
 """`/experiments`."""
 
-from typing import Any
-
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from clew.db.connection import Row
+from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
 from clew.server.catalogue import experiments
 from clew.server.catalogue.experiments import Experiment
 from clew.server.catalogue.list_fields import EXPERIMENTS
 from clew.server.kfp.list_query import list_page
-from clew.server.kfp.request_fields import BodyFields, ServiceDep, UrlFields
-from clew.server.kfp.responses import empty_response, json_response, without_empty
+from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep
+from clew.server.kfp.responses import Document, GraphRouter, json_response, without_empty
 
-router = APIRouter()
+router = GraphRouter()
 
 
-def _experiment_response(experiment: Experiment) -> dict[str, Any]:
+def _experiment_response(experiment: Experiment) -> Document:
     return without_empty(
         experiment_id=experiment.id,
         display_name=experiment.name,
@@ -28,7 +26,7 @@ def _experiment_response(experiment: Experiment) -> dict[str, Any]:
     )
 
 
-def _list_response(rows: list[Row]) -> list[dict[str, Any]]:
+def _list_response(rows: list[Row]) -> list[Document]:
     return [_experiment_response(experiments.from_row(row)) for row in rows]
 
 
@@ -40,36 +38,26 @@ def create(service: ServiceDep, body: BodyFields) -> Response:
         return json_response(_experiment_response(experiments.get(graph, experiment_id)))
 
 
-@router.get("/experiments")
-def list_(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        return json_response(list_page(graph, EXPERIMENTS, params, "experiments", _list_response))
+@router.route_to_graph("GET", "/experiments")
+def list_all(graph: Graph, params: Fields) -> Document:
+    return list_page(graph, EXPERIMENTS, params, "experiments", _list_response)
 
 
-@router.get("/experiments/{experiment_id}")
-def get(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        return json_response(
-            _experiment_response(experiments.get(graph, params.id("experiment_id")))
-        )
+@router.route_to_graph("GET", "/experiments/{experiment_id}")
+def get(graph: Graph, params: Fields) -> Document:
+    return _experiment_response(experiments.get(graph, params.id("experiment_id")))
 
 
-@router.delete("/experiments/{experiment_id}")
-def delete(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        experiments.delete(graph, params.id("experiment_id"))
-    return empty_response()
+@router.route_to_graph("DELETE", "/experiments/{experiment_id}")
+def delete(graph: Graph, params: Fields) -> None:
+    experiments.delete(graph, params.id("experiment_id"))
 
 
-@router.post("/experiments/{experiment_id}:archive")
-def archive(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        experiments.archive(graph, params.id("experiment_id"))
-    return empty_response()
+@router.route_to_graph("POST", "/experiments/{experiment_id}:archive")
+def archive(graph: Graph, params: Fields) -> None:
+    experiments.archive(graph, params.id("experiment_id"))
 
 
-@router.post("/experiments/{experiment_id}:unarchive")
-def unarchive(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        experiments.unarchive(graph, params.id("experiment_id"))
-    return empty_response()
+@router.route_to_graph("POST", "/experiments/{experiment_id}:unarchive")
+def unarchive(graph: Graph, params: Fields) -> None:
+    experiments.unarchive(graph, params.id("experiment_id"))

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from clew.bounded_documents import load_json
 from clew.db.connection import Row
 from clew.errors import UsageError
 from clew.prov.graph import Graph
@@ -24,7 +25,7 @@ from clew.server.catalogue.list_pages import (
     Value,
     fetch_page,
 )
-from clew.server.kfp.request_fields import Fields, parse_json, parse_timestamp
+from clew.server.kfp.request_fields import Fields, parse_timestamp
 
 DEFAULT_SIZE, MAX_SIZE = 20, 200
 _DEFAULT_SORT = "created_at"
@@ -54,10 +55,9 @@ def list_page(
 ) -> dict[str, Any]:
     """The response with one page of `table`, its rows under `key`."""
     sort_by, filter_text = params.text("sort_by"), params.text("filter")
-    token = params.text("page_token")
     end = None
-    if token:
-        previous = _decode_token(token)
+    if page_token := params.text("page_token"):
+        previous = _decode_token(page_token)
         if (sort_by and sort_by != previous.sort_by) or (
             filter_text and filter_text != previous.filter_text
         ):
@@ -76,9 +76,9 @@ def list_page(
     document: dict[str, Any] = {key: show(page.rows)} if page.rows else {}
     document["total_size"] = page.total
     if page.end is not None:
-        document["next_page_token"] = _encode_token(
-            _Token(sort_by, filter_text, page.end.value, page.end.id)
-        )
+        token = _Token(sort_by, filter_text, page.end.value, page.end.id)
+        encoded = base64.urlsafe_b64encode(msgspec.json.encode(token))
+        document["next_page_token"] = encoded.decode()
     return document
 
 
@@ -87,10 +87,6 @@ class _Token(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     filter_text: str
     value: Value
     id: str
-
-
-def _encode_token(token: _Token) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode()
 
 
 def _decode_token(token: str) -> _Token:
@@ -130,7 +126,7 @@ def _parse_sort(table: Table, text: str) -> tuple[Field, bool]:
 def _parse_filter(table: Table, text: str) -> tuple[Condition, ...]:
     if not text:
         return ()
-    document = parse_json(text, "filter")
+    document = load_json(text, "filter")
     predicates = document.get("predicates", []) if isinstance(document, dict) else None
     if not isinstance(predicates, list) or not all(isinstance(item, dict) for item in predicates):
         raise UsageError("filter: predicates must be a list of objects")

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from clew.db.connection import Row
@@ -17,13 +16,13 @@ from clew.server.catalogue.pipelines import Pipeline
 from clew.server.catalogue.versions import Metadata, Version
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import MAX_NAME, BodyFields, Fields, ServiceDep, UrlFields
-from clew.server.kfp.responses import empty_response, json_response, without_empty
+from clew.server.kfp.responses import Document, GraphRouter, json_response, without_empty
 from clew.server.parsing import compiled_pipelines
 
-router = APIRouter()
+router = GraphRouter()
 
 
-def pipeline_response(pipeline: Pipeline) -> dict[str, Any]:
+def pipeline_response(pipeline: Pipeline) -> Document:
     return without_empty(
         pipeline_id=pipeline.id,
         name=pipeline.name,
@@ -34,7 +33,7 @@ def pipeline_response(pipeline: Pipeline) -> dict[str, Any]:
     )
 
 
-def version_response(version: Version, text: str) -> dict[str, Any]:
+def version_response(version: Version, text: str) -> Document:
     return without_empty(
         pipeline_id=version.pipeline,
         pipeline_version_id=version.id,
@@ -71,14 +70,12 @@ def _read_spec(body: Fields) -> str:
 def _with_changes(body: Fields, stored: Any) -> Any:
     """`stored` with the fields that the body contains."""
     name = body.text("display_name", max_length=MAX_NAME)
-    description = None if body.value("description") is None else body.text("description")
-    tags = None if body.value("tags") is None else body.string_map("tags")
-    return replace(
-        stored,
-        display_name=name or stored.display_name,
-        description=stored.description if description is None else description,
-        tags=stored.tags if tags is None else tags,
-    )
+    changed = replace(stored, display_name=name or stored.display_name)
+    if body.value("description") is not None:
+        changed = replace(changed, description=body.text("description"))
+    if body.value("tags") is not None:
+        changed = replace(changed, tags=body.string_map("tags"))
+    return changed
 
 
 @router.post("/pipelines")
@@ -90,37 +87,29 @@ def create(service: ServiceDep, body: BodyFields) -> Response:
 
 @router.post("/pipelines/create")
 def create_with_version(service: ServiceDep, body: BodyFields) -> Response:
-    pipeline, version = (
-        body.object("pipeline") or Fields({}),
-        body.object("pipeline_version") or Fields({}),
-    )
-    spec = _read_spec(version)
+    spec = _read_spec(body.object("pipeline_version") or Fields({}))
     with service.graph() as graph:
-        created = pipelines.create(graph, read_metadata(pipeline), spec=spec)
+        metadata = read_metadata(body.object("pipeline") or Fields({}))
+        created = pipelines.create(graph, metadata, spec=spec)
         return json_response(pipeline_response(pipelines.get(graph, created)))
 
 
-@router.get("/pipelines")
-def list_(service: ServiceDep, params: UrlFields) -> Response:
-    def show(rows: list[Row]) -> list[dict[str, Any]]:
+@router.route_to_graph("GET", "/pipelines")
+def list_all(graph: Graph, params: Fields) -> Document:
+    def show(rows: list[Row]) -> list[Document]:
         return [pipeline_response(pipelines.from_row(row)) for row in rows]
 
-    with service.graph() as graph:
-        return json_response(list_page(graph, PIPELINES, params, "pipelines", show))
+    return list_page(graph, PIPELINES, params, "pipelines", show)
 
 
-@router.get("/pipelines/names/{name:path}")
-def by_name(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        return json_response(
-            pipeline_response(pipelines.get_by_name(graph, params.required_name("name")))
-        )
+@router.route_to_graph("GET", "/pipelines/names/{name:path}")
+def get_by_name(graph: Graph, params: Fields) -> Document:
+    return pipeline_response(pipelines.get_by_name(graph, params.required_name("name")))
 
 
-@router.get("/pipelines/{pipeline_id}")
-def get(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        return json_response(pipeline_response(pipelines.get(graph, params.id("pipeline_id"))))
+@router.route_to_graph("GET", "/pipelines/{pipeline_id}")
+def get(graph: Graph, params: Fields) -> Document:
+    return pipeline_response(pipelines.get(graph, params.id("pipeline_id")))
 
 
 @router.patch("/pipelines/{pipeline_id}")
@@ -131,11 +120,9 @@ def update(service: ServiceDep, params: UrlFields, body: BodyFields) -> Response
         return json_response(pipeline_response(changed))
 
 
-@router.delete("/pipelines/{pipeline_id}")
-def delete(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        pipelines.delete(graph, params.id("pipeline_id"), cascade=params.flag("cascade"))
-    return empty_response()
+@router.route_to_graph("DELETE", "/pipelines/{pipeline_id}")
+def delete(graph: Graph, params: Fields) -> None:
+    pipelines.delete(graph, params.id("pipeline_id"), cascade=params.flag("cascade"))
 
 
 @router.post("/pipelines/{pipeline_id}/versions")
@@ -147,25 +134,21 @@ def create_version(service: ServiceDep, params: UrlFields, body: BodyFields) -> 
         return json_response(version_response(versions.get(graph, pipeline, created), spec))
 
 
-@router.get("/pipelines/{pipeline_id}/versions")
-def list_versions(service: ServiceDep, params: UrlFields) -> Response:
-    pipeline = params.id("pipeline_id")
-    with service.graph() as graph:
-        pipelines.get(graph, pipeline)
+@router.route_to_graph("GET", "/pipelines/{pipeline_id}/versions")
+def list_versions(graph: Graph, params: Fields) -> Document:
+    def show(rows: list[Row]) -> list[Document]:
+        listed = [versions.from_row(row) for row in rows]
+        texts = pipeline_specs.texts_of(graph, {version.spec for version in listed})
+        return [version_response(version, texts[version.spec]) for version in listed]
 
-        def show(rows: list[Row]) -> list[dict[str, Any]]:
-            listed = [versions.from_row(row) for row in rows]
-            texts = pipeline_specs.texts_of(graph, {version.spec for version in listed})
-            return [version_response(version, texts[version.spec]) for version in listed]
-
-        document = list_page(graph, VERSIONS, params, "pipeline_versions", show, pipeline=pipeline)
-        return json_response(document)
+    pipeline = pipelines.get(graph, params.id("pipeline_id")).id
+    return list_page(graph, VERSIONS, params, "pipeline_versions", show, pipeline=pipeline)
 
 
-@router.get("/pipelines/{pipeline_id}/versions/{pipeline_version_id}")
-def get_version(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        return json_response(_get_version(graph, params))
+@router.route_to_graph("GET", "/pipelines/{pipeline_id}/versions/{pipeline_version_id}")
+def get_version(graph: Graph, params: Fields) -> Document:
+    version = versions.get(graph, params.id("pipeline_id"), params.id("pipeline_version_id"))
+    return version_response(version, pipeline_specs.text_of(graph, version.spec))
 
 
 @router.patch("/pipelines/{pipeline_id}/versions/{pipeline_version_id}")
@@ -173,16 +156,9 @@ def update_version(service: ServiceDep, params: UrlFields, body: BodyFields) -> 
     with service.graph() as graph:
         pipeline, version = params.id("pipeline_id"), params.id("pipeline_version_id")
         versions.update(graph, _with_changes(body, versions.get(graph, pipeline, version)))
-        return json_response(_get_version(graph, params))
+        return json_response(get_version(graph, params) or {})
 
 
-@router.delete("/pipelines/{pipeline_id}/versions/{pipeline_version_id}")
-def delete_version(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        versions.delete(graph, params.id("pipeline_id"), params.id("pipeline_version_id"))
-    return empty_response()
-
-
-def _get_version(graph: Graph, params: Fields) -> dict[str, Any]:
-    version = versions.get(graph, params.id("pipeline_id"), params.id("pipeline_version_id"))
-    return version_response(version, pipeline_specs.text_of(graph, version.spec))
+@router.route_to_graph("DELETE", "/pipelines/{pipeline_id}/versions/{pipeline_version_id}")
+def delete_version(graph: Graph, params: Fields) -> None:
+    versions.delete(graph, params.id("pipeline_id"), params.id("pipeline_version_id"))

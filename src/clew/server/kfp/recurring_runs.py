@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from clew.db.connection import Row
@@ -14,19 +13,19 @@ from clew.server.catalogue import experiments, schedules
 from clew.server.catalogue.list_fields import SCHEDULES
 from clew.server.catalogue.schedules import NewSchedule, Schedule
 from clew.server.kfp.list_query import list_page
-from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep, UrlFields
-from clew.server.kfp.responses import empty_response, json_response, without_empty
-from clew.server.kfp.run_templates import read_template, template_fields
+from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep
+from clew.server.kfp.responses import Document, GraphRouter, json_response, without_empty
+from clew.server.kfp.run_templates import experiment_filter, read_template, template_fields
 from clew.server.parsing import compiled_pipelines, cron
 
-router = APIRouter()
+router = GraphRouter()
 _MODES = {"": True, "MODE_UNSPECIFIED": True, "ENABLE": True, "DISABLE": False}
 _MAX_CONCURRENCY = 10
 _MAX_INTERVAL = 100 * 366 * 24 * 3600
 """Seconds. An interval of a century or more is surely a mistake."""
 
 
-def _schedule_response(schedule: Schedule, **more: Any) -> dict[str, Any]:
+def _schedule_response(schedule: Schedule, **more: Any) -> Document:
     times = {"start_time": format_time(schedule.starts), "end_time": format_time(schedule.ends)}
     if schedule.cron is not None:
         trigger = {"cron_schedule": without_empty(**times, cron=schedule.cron)}
@@ -47,7 +46,7 @@ def _schedule_response(schedule: Schedule, **more: Any) -> dict[str, Any]:
     )
 
 
-def _full_response(graph: Graph, schedule_id: str) -> dict[str, Any]:
+def _full_response(graph: Graph, schedule_id: str) -> Document:
     """With the pipeline, which lists leave out because it may be large."""
     schedule = schedules.get(graph, schedule_id)
     if schedule.spec is None:
@@ -56,7 +55,7 @@ def _full_response(graph: Graph, schedule_id: str) -> dict[str, Any]:
     return _schedule_response(schedule, pipeline_spec=compiled_pipelines.to_response(text))
 
 
-def _read_trigger(body: Fields) -> dict[str, Any]:
+def _read_trigger(body: Fields) -> Document:
     """Read and check the trigger, so that every stored schedule has a next time."""
     trigger = body.object("trigger") or Fields({})
     by_cron, periodic = trigger.object("cron_schedule"), trigger.object("periodic_schedule")
@@ -67,7 +66,7 @@ def _read_trigger(body: Fields) -> dict[str, Any]:
     starts, ends = inner.timestamp("start_time"), inner.timestamp("end_time")
     if starts is not None and ends is not None and ends <= starts:
         raise UsageError("trigger: end_time is not after start_time")
-    times: dict[str, Any] = {"starts": starts, "ends": ends}
+    times: Document = {"starts": starts, "ends": ends}
     if by_cron is not None:
         cron.check(by_cron.required_name("cron"))
         return {**times, "cron": by_cron.text("cron")}
@@ -93,12 +92,9 @@ def create(service: ServiceDep, body: BodyFields) -> Response:
     with service.graph() as graph:
         template, source = read_template(graph, body)
         version = (body.object("pipeline_version_reference") or body).id("pipeline_version_id")
-        fields = {
-            **vars(template),
-            "version": version or None,  # None: each run uses the latest version at that time
-        }
+        # Without a version, each run uses the latest one at that time.
         schedule = NewSchedule(
-            **fields,
+            **{**vars(template), "version": version or None},
             **trigger,
             enabled=_MODES[mode],
             most=most,
@@ -108,41 +104,31 @@ def create(service: ServiceDep, body: BodyFields) -> Response:
         return json_response(_full_response(graph, schedules.create(graph, schedule)))
 
 
-@router.get("/recurringruns")
-def list_(service: ServiceDep, params: UrlFields) -> Response:
-    def show(rows: list[Row]) -> list[dict[str, Any]]:
+@router.route_to_graph("GET", "/recurringruns")
+def list_all(graph: Graph, params: Fields) -> Document:
+    def show(rows: list[Row]) -> list[Document]:
         return [_schedule_response(schedules.from_row(row)) for row in rows]
 
-    experiment = params.id("experiment_id")
-    within = {"experiment": experiment} if experiment else {}
-    with service.graph() as graph:
-        return json_response(list_page(graph, SCHEDULES, params, "recurringRuns", show, **within))
+    return list_page(graph, SCHEDULES, params, "recurringRuns", show, **experiment_filter(params))
 
 
-@router.get("/recurringruns/{recurring_run_id}")
-def get(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        return json_response(_full_response(graph, params.id("recurring_run_id")))
+@router.route_to_graph("GET", "/recurringruns/{recurring_run_id}")
+def get(graph: Graph, params: Fields) -> Document:
+    return _full_response(graph, params.id("recurring_run_id"))
 
 
-@router.delete("/recurringruns/{recurring_run_id}")
-def delete(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        schedules.delete(graph, params.id("recurring_run_id"))
-    return empty_response()
+@router.route_to_graph("DELETE", "/recurringruns/{recurring_run_id}")
+def delete(graph: Graph, params: Fields) -> None:
+    schedules.delete(graph, params.id("recurring_run_id"))
 
 
-@router.post("/recurringruns/{recurring_run_id}:enable")
-def enable(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        schedule = schedules.get(graph, params.id("recurring_run_id"))
-        experiments.require_active(graph, schedule.experiment)
-        schedules.enable(graph, schedule.id)
-    return empty_response()
+@router.route_to_graph("POST", "/recurringruns/{recurring_run_id}:enable")
+def enable(graph: Graph, params: Fields) -> None:
+    schedule = schedules.get(graph, params.id("recurring_run_id"))
+    experiments.require_active(graph, schedule.experiment)
+    schedules.set_enabled(graph, schedule.id, enabled=True)
 
 
-@router.post("/recurringruns/{recurring_run_id}:disable")
-def disable(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        schedules.disable(graph, params.id("recurring_run_id"))
-    return empty_response()
+@router.route_to_graph("POST", "/recurringruns/{recurring_run_id}:disable")
+def disable(graph: Graph, params: Fields) -> None:
+    schedules.set_enabled(graph, params.id("recurring_run_id"), enabled=False)

@@ -36,7 +36,10 @@ class Fields:
 
     def value(self, name: str) -> Any:
         value = self._values.get(name)
-        return self._values.get(_camel_case(name)) if value is None else value
+        if value is None:
+            first, *rest = name.split("_")
+            value = self._values.get(first + "".join(word.capitalize() for word in rest))
+        return value
 
     def text(self, name: str, *, max_length: int = MAX_TEXT) -> str:
         """A string; empty if the field is missing."""
@@ -109,7 +112,7 @@ class Fields:
         """An object of strings, or its JSON text."""
         value = self.value(name)
         if isinstance(value, str) and value:
-            value = parse_json(value, f"{self._prefix}{name}")
+            value = load_json(value, f"{self._prefix}{name}")
         if not value:
             return {}
         if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
@@ -131,11 +134,6 @@ class Fields:
         return UsageError(f"{self._prefix}{name} {why}")
 
 
-def parse_json(text: bytes | str, what: str) -> Any:
-    """Parse JSON within the limits on its depth; `what` names it in errors."""
-    return load_json(text, what)
-
-
 def parse_timestamp(text: str) -> int:
     """Nanoseconds since 1970; ValueError if it is not a time, or out of range."""
     time = datetime.fromisoformat(text)
@@ -144,11 +142,6 @@ def parse_timestamp(text: str) -> int:
     if not -_INT64_END <= nanoseconds < _INT64_END:
         raise ValueError(text)
     return nanoseconds
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 async def _service(request: Request) -> Service:
@@ -163,7 +156,7 @@ async def _url_fields(request: Request) -> Fields:
 
 async def _body_fields(request: Request) -> Fields:
     try:
-        value = parse_json(await request.body(), "the body")
+        value = load_json(await request.body(), "the body")
     except ClientDisconnect as error:
         raise UsageError("the client disconnected") from error
     if not isinstance(value, dict):

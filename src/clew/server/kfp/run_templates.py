@@ -48,6 +48,12 @@ def _read_config(body: Fields) -> dict[str, Any]:
     return without_empty(parameters=parameters, pipeline_root=config.text("pipeline_root"))
 
 
+def experiment_filter(params: Fields) -> dict[str, str]:
+    """The condition of a list of the runs of one experiment; none if the request names none."""
+    experiment = params.id("experiment_id")
+    return {"experiment": experiment} if experiment else {}
+
+
 def template_fields(stored: RunRequest | Schedule) -> dict[str, Any]:
     """The common fields of a response."""
     return {

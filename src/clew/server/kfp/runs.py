@@ -3,12 +3,11 @@
 from contextlib import suppress
 from typing import Any
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from clew.api.local.project import LocalProject
 from clew.db.connection import Row
-from clew.errors import NotFound, UsageError
+from clew.errors import NotFound
 from clew.pipelines.runs import pipeline_specs, run_queue
 from clew.pipelines.runs.run_queue import NewRun, RunRequest
 from clew.pipelines.runs.run_states import FINAL_STATES
@@ -18,12 +17,18 @@ from clew.server.catalogue import experiments
 from clew.server.catalogue.list_fields import RUNS
 from clew.server.kfp import tasks
 from clew.server.kfp.list_query import list_page
-from clew.server.kfp.request_fields import BodyFields, ServiceDep, UrlFields
-from clew.server.kfp.responses import empty_response, grpc_status, json_response, without_empty
-from clew.server.kfp.run_templates import read_template, template_fields
+from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep, UrlFields
+from clew.server.kfp.responses import (
+    Document,
+    GraphRouter,
+    grpc_status,
+    json_response,
+    without_empty,
+)
+from clew.server.kfp.run_templates import experiment_filter, read_template, template_fields
 from clew.server.parsing import compiled_pipelines
 
-router = APIRouter()
+router = GraphRouter()
 _STATES = {"queued": "PENDING", "running": "RUNNING", "succeeded": "SUCCEEDED"}
 
 
@@ -34,7 +39,7 @@ def _state(run: RunRequest) -> str:
     return _STATES.get(run.state, "FAILED")
 
 
-def _run_response(run: RunRequest, **details: Any) -> dict[str, Any]:
+def _run_response(run: RunRequest, **details: Any) -> Document:
     finished = run.state in FINAL_STATES
     return without_empty(
         **template_fields(run),
@@ -50,7 +55,7 @@ def _run_response(run: RunRequest, **details: Any) -> dict[str, Any]:
     )
 
 
-def _history(run: RunRequest) -> list[dict[str, Any]]:
+def _history(run: RunRequest) -> list[Document]:
     history = [without_empty(update_time=format_time(run.created), state="PENDING")]
     if run.began is not None:
         history.append(without_empty(update_time=format_time(run.began), state="RUNNING"))
@@ -60,19 +65,17 @@ def _history(run: RunRequest) -> list[dict[str, Any]]:
     return history
 
 
-def _full_response(project: LocalProject, run_id: str) -> dict[str, Any]:
+def _full_response(project: LocalProject, run_id: str) -> Document:
     """With the pipeline and the tasks."""
     graph = project.graph
     run = run_queue.get_request(graph, run_id)
-    details: dict[str, Any] = {}
+    details: Document = {}
     if run.pipeline is None:
-        details["pipeline_spec"] = compiled_pipelines.to_response(
-            pipeline_specs.text_of(graph, run.spec)
-        )
+        text = pipeline_specs.text_of(graph, run.spec)
+        details["pipeline_spec"] = compiled_pipelines.to_response(text)
     with suppress(NotFound):  # a run that has not started has no record
-        details["run_details"] = {
-            "task_details": tasks.task_details(run_id, project.pipelines.show(run_id))
-        }
+        found = tasks.task_details(run_id, project.pipelines.show(run_id))
+        details["run_details"] = {"task_details": found}
     return _run_response(run, **details)
 
 
@@ -86,17 +89,14 @@ def create(service: ServiceDep, body: BodyFields) -> Response:
         return json_response(_full_response(project, created))
 
 
-@router.get("/runs")
-def list_(service: ServiceDep, params: UrlFields) -> Response:
+@router.route_to_graph("GET", "/runs")
+def list_all(graph: Graph, params: Fields) -> Document:
     """Without the pipelines, which may be large: a request for a single run returns its own."""
 
-    def show(rows: list[Row]) -> list[dict[str, Any]]:
+    def show(rows: list[Row]) -> list[Document]:
         return [_run_response(run_queue.from_row(row)) for row in rows]
 
-    experiment = params.id("experiment_id")
-    within = {"experiment": experiment} if experiment else {}
-    with service.graph() as graph:
-        return json_response(list_page(graph, RUNS, params, "runs", show, **within))
+    return list_page(graph, RUNS, params, "runs", show, **experiment_filter(params))
 
 
 @router.get("/runs/{run_id}")
@@ -105,53 +105,30 @@ def get(service: ServiceDep, params: UrlFields) -> Response:
         return json_response(_full_response(project, params.id("run_id")))
 
 
-@router.delete("/runs/{run_id}")
-def delete(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        run_queue.delete_request(graph, params.id("run_id"))
-    service.work_available.set()
-    return empty_response()
+@router.route_to_graph("DELETE", "/runs/{run_id}", wakes_workers=True)
+def delete(graph: Graph, params: Fields) -> None:
+    run_queue.delete_request(graph, params.id("run_id"))
 
 
-@router.post("/runs/{run_id}:terminate")
-def terminate(service: ServiceDep, params: UrlFields) -> Response:
+@router.route_to_graph("POST", "/runs/{run_id}:terminate", wakes_workers=True)
+def terminate(graph: Graph, params: Fields) -> None:
     """Does nothing if the run has ended, so that clean-up scripts need not check first."""
-    with service.graph() as graph:
-        run_queue.cancel_request(graph, params.id("run_id"))
-    service.work_available.set()
-    return empty_response()
+    run_queue.cancel_request(graph, params.id("run_id"))
 
 
-@router.post("/runs/{run_id}:retry")
-def retry(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        run_queue.requeue_finished(graph, params.id("run_id"))
-    service.work_available.set()
-    return empty_response()
+@router.route_to_graph("POST", "/runs/{run_id}:retry", wakes_workers=True)
+def retry(graph: Graph, params: Fields) -> None:
+    run_queue.requeue_finished(graph, params.id("run_id"))
 
 
-@router.post("/runs/{run_id}:archive")
-def archive(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        run_queue.archive_request(graph, params.id("run_id"), archived=True)
-    return empty_response()
+@router.route_to_graph("POST", "/runs/{run_id}:archive")
+def archive(graph: Graph, params: Fields) -> None:
+    run_queue.archive_request(graph, params.id("run_id"), archived=True)
 
 
-@router.post("/runs/{run_id}:unarchive")
-def unarchive(service: ServiceDep, params: UrlFields) -> Response:
-    with service.graph() as graph:
-        run = run_queue.get_request(graph, params.id("run_id"))
-        if _is_archived(graph, run.experiment):
-            raise UsageError(
-                "the run's experiment is archived",
-                hint=f"kfp experiment unarchive --experiment-id {run.experiment}",
-            )
-        run_queue.archive_request(graph, run.id, archived=False)
-    return empty_response()
-
-
-def _is_archived(graph: Graph, experiment: str) -> bool:
-    try:
-        return experiments.get(graph, experiment).archived
-    except NotFound:
-        return False
+@router.route_to_graph("POST", "/runs/{run_id}:unarchive")
+def unarchive(graph: Graph, params: Fields) -> None:
+    run = run_queue.get_request(graph, params.id("run_id"))
+    with suppress(NotFound):  # the experiment was deleted
+        experiments.require_active(graph, run.experiment)
+    run_queue.archive_request(graph, run.id, archived=False)

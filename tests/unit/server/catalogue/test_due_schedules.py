@@ -116,7 +116,7 @@ def test_a_tick_asks_for_its_run_once(graph: Graph) -> None:
 
 def test_one_that_is_disabled_does_not_tick(graph: Graph) -> None:
     one = made(graph)
-    schedules.disable(graph, one)
+    schedules.set_enabled(graph, one, enabled=False)
     assert due_schedules.next_due(graph) is None
     assert due_schedules.queue_due_runs(graph, 2**62) == 0
 

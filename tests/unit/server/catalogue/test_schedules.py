@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from clew.errors import NotFound, UsageError
@@ -79,11 +81,11 @@ def test_a_schedule_that_never_runs_is_refused(graph: Graph, asked: NewSchedule)
 
 def test_switching_keeps_the_tick_that_is_not_run_yet(graph: Graph) -> None:
     made = schedules.create(graph, NewSchedule(experiment="x", name="n", interval=60, starts=0))
-    for switch, expected in ((schedules.disable, False), (schedules.enable, True)):
-        switch(graph, made)
-        switch(graph, made)
+    for enabled in (False, True):
+        schedules.set_enabled(graph, made, enabled=enabled)
+        schedules.set_enabled(graph, made, enabled=enabled)
         found = schedules.get(graph, made)
-        assert found.enabled is expected
+        assert found.enabled is enabled
         assert found.next == 60 * SECOND
         assert found.updated > found.created
 
@@ -100,6 +102,6 @@ def test_a_spec_goes_with_the_last_that_is_of_it(graph: Graph) -> None:
 
 
 def test_what_is_not_there_is_not_found(graph: Graph) -> None:
-    for action in (schedules.get, schedules.enable, schedules.disable, schedules.delete):
+    for action in (schedules.get, schedules.delete, partial(schedules.set_enabled, enabled=True)):
         with pytest.raises(NotFound):
             action(graph, "0" * 32)
