@@ -26,7 +26,7 @@ from clew.replay.reuse.output_restore import (
     restore_outputs,
 )
 from clew.replay.reuse.previous_executions import PreviousExecution, PreviousExecutions
-from clew.replay.reuse.reuse_report import describe_reuse
+from clew.replay.reuse.reuse_report import ReuseDescription
 from clew.replay.reuse.start_match import ProgramStart, find_start_difference
 from clew.replay.reuse.subtree import NotReusable, Subtree
 from clew.replay.sandbox.initial_files import listing_reader
@@ -38,8 +38,7 @@ from clew.store import Store, Stored
 from clew.witness.syscalls import process_start
 from clew.witness.syscalls.content_capture import KnownContent
 from clew.witness.syscalls.reused_subtree import ReusedSubtree
-from clew.witness.syscalls.trace_format import FileStat
-from clew.witness.syscalls.trace_format import Question as Asked
+from clew.witness.syscalls.trace_format import FileStat, Question
 from clew.witness.syscalls.version_tracker import file_stat_of
 
 
@@ -59,19 +58,19 @@ class IncrementalDecider:
     reused_subtrees: dict[int, ReusedSubtree] = field(default_factory=dict)
 
     def begin(self, context: RunContext) -> None:
-        self._around = context
+        self._context = context
         self._files = SandboxFiles(context.files, context.given)
         self._leftovers: frozenset[tuple[int, bytes]] | None = None
         self._stack: ExitStack | None = None
 
-    def decide(self, question: Asked, copies: Mapping[int, int]) -> tuple[int, int] | None:
+    def decide(self, question: Question, copies: Mapping[int, int]) -> tuple[int, int] | None:
         self._files.forget()
         executions = self._open()
         start = self._start(question)
         command = list(start.command)
         why = ""
-        for execution, process in executions.alike(start):
-            reason = self._try(execution, process, start, copies)
+        for execution, process in executions.find_same_start(start):
+            reason = self._try_reuse(execution, process, start, copies)
             if reason is None:
                 number = execution.record.execution.number
                 source = process_id(number, process.number, process.uid)
@@ -79,33 +78,30 @@ class IncrementalDecider:
                 token = len(self.reused_subtrees)
                 return execution.subtree(process).status, token
             why = why or reason
-        self.ran.append({"command": command, "why": why or executions.nearest(start)})
+        self.ran.append({"command": command, "why": why or executions.describe_difference(start)})
         return None
 
     def close(self) -> None:
         if self._stack is not None:
             self._stack.close()
 
-    # -- what is asked
-
     def _open(self) -> PreviousExecutions:
-        """Opened by the thread that asks, and when it first does."""
+        """Open the store and the graph on first use, in the thread that uses them."""
         if self._stack is None:
             self._stack = ExitStack()
             self._store = self._stack.enter_context(Store(self.directory.store))
-            connection = self._stack.enter_context(
-                db.connect(self.directory.graph, address=self.settings.graph)
-            )
+            opened = db.connect(self.directory.graph, address=self.settings.graph)
+            connection = self._stack.enter_context(opened)
             graph = Graph(connection, self.directory.uid, signers=self.settings.config)
             self._names = listing_reader(self._store)
             self._executions = PreviousExecutions(graph, self.reference, self._names)
         return self._executions
 
-    def _start(self, question: Asked) -> ProgramStart:
+    def _start(self, question: Question) -> ProgramStart:
         first = self._leftovers is None
         if self._leftovers is None:
             self._leftovers = process_start.leftover_descriptors(question.openings)
-        redactor = self._around.redactor
+        redactor = self._context.redactor
         entries = (decode_text(entry).partition("=") for entry in question.variables)
         variables = {name: value for name, _, value in entries if name}
         standing = question.standing
@@ -115,7 +111,7 @@ class IncrementalDecider:
             cwd=decode_text(question.cwd),
             environment=redactor.environment(variables),
             held=process_start.describe_descriptors(
-                question.openings, self._around.streams, self._leftovers
+                question.openings, self._context.streams, self._leftovers
             ),
             standing=None if standing is None else decode_text(standing).replace("\t", " "),
             reference=self.reference,
@@ -124,37 +120,39 @@ class IncrementalDecider:
             seals=redactor.seals(variables),
         )
 
-    # -- what is answered
-
-    def _try(
+    def _try_reuse(
         self,
         execution: PreviousExecution,
         process: Activity,
         start: ProgramStart,
         copies: Mapping[int, int],
     ) -> str | None:
-        """Let the process stand for the start, or say why it cannot."""
+        """Reuse the recorded process for this start, or say why that is not possible."""
         try:
             subtree = execution.subtree(process)
         except NotReusable as why:
             return str(why)
         check = InputCheck(subtree, self._files, self._names, execution.names_at)
         why_not = (
-            self._untold(subtree, start)
+            self._context_difference(subtree, start)
             or find_start_difference(subtree, start)
             or check.find_difference()
         )
         if why_not is not None:
             return why_not
         missing = [file.fd for file in subtree.handed if file.fd not in copies]
-        if missing or not can_restore(subtree, self._around.files.path) or not self._whole(subtree):
-            return "there is no place for what it left"
+        if (
+            missing
+            or not can_restore(subtree, self._context.files.path)
+            or not self._has_all_content(subtree)
+        ):
+            return "its outputs cannot be restored"
         times = renew_times(subtree, check.times) if self.ran else keep_times
-        self._stand_in(subtree, start, copies, times)
+        self._reuse(subtree, start, copies, times)
         return None
 
-    def _untold(self, subtree: Subtree, start: ProgramStart) -> str | None:
-        """What neither its words nor its variables say."""
+    def _context_difference(self, subtree: Subtree, start: ProgramStart) -> str | None:
+        """Differences outside its arguments and variables."""
         if subtree.record.facets.get("pinned") != self.pinned:
             return "the clock or randomness was pinned otherwise"
         if self.pinned and not (start.first and subtree.root.number == 1):
@@ -163,28 +161,25 @@ class IncrementalDecider:
             return "its words are not all recorded"
         return None
 
-    def _whole(self, subtree: Subtree) -> bool:
-        """Whether every byte it left can be had."""
+    def _has_all_content(self, subtree: Subtree) -> bool:
+        """Whether the content of all its outputs is stored."""
         versions = [left.version for left in subtree.outputs.values()]
         versions += [file.version for file in subtree.handed]
         versions += [subtree.stream(name) for name in subtree.printed]
         return all(v is None or self._store.has(v.digest or "") for v in versions)
 
-    def _stand_in(
+    def _reuse(
         self, subtree: Subtree, start: ProgramStart, copies: Mapping[int, int], times: MapTime
     ) -> None:
-        before = dict(self._met(subtree))
-        opened, after = restore_outputs(subtree, self._around.files.path, self._read, copies, times)
-        self._learn(subtree, before, opened, after)
-        self.reused_subtrees[len(self.reused_subtrees) + 1] = describe_reuse(
-            subtree, start, machine=self.machine, before=before, opened=opened, after=after
-        )
+        before = dict(self._found_files(subtree))
+        root, read = self._context.files.path, self._store.read
+        opened, after = restore_outputs(subtree, root, read, copies, times)
+        self._preset_contents(subtree, before, opened, after)
+        described = ReuseDescription(subtree, start, self.machine, before, opened, after)
+        self.reused_subtrees[len(self.reused_subtrees) + 1] = described.describe()
 
-    def _read(self, digest: str) -> Iterator[bytes]:
-        return self._store.read(digest)
-
-    def _met(self, subtree: Subtree) -> Iterator[tuple[bytes, FileStat]]:
-        """The files it would have met, as they are."""
+    def _found_files(self, subtree: Subtree) -> Iterator[tuple[bytes, FileStat]]:
+        """The current state of the files that it would have read or removed."""
         for key in subtree.members:
             for edge in subtree.index.use_edges[key]:
                 path = subtree.index.paths[edge.version]
@@ -200,25 +195,20 @@ class IncrementalDecider:
         except OSError:
             return
 
-    def _learn(
+    def _preset_contents(
         self,
         subtree: Subtree,
         before: Mapping[bytes, FileStat],
         opened: Mapping[bytes, FileStat],
         after: Mapping[bytes, FileStat],
     ) -> None:
-        """What these files hold is known without reading them again."""
-        for dependency in subtree.dependencies:
-            version = dependency.version
-            if version is not None and version.digest is not None and dependency.path in before:
-                stored = Stored(version.digest, version.size or 0)
-                self._around.contents.preset(
-                    before[dependency.path], KnownContent(stored, version.stored)
-                )
+        """Tell the capture the content of these files, so that it does not read them again."""
+        known = [(before.get(one.path), one.version) for one in subtree.dependencies]
         appended = {path for path, file_stat in opened.items() if file_stat.size}
         versions = {path: left.version for path, left in subtree.outputs.items()}
         versions |= {file.path: file.version for file in subtree.handed}
-        for path, version in versions.items():
-            if version is not None and version.digest and path in after and path not in appended:
+        known += [(after.get(path), v) for path, v in versions.items() if path not in appended]
+        for file_stat, version in known:
+            if file_stat is not None and version is not None and version.digest is not None:
                 stored = Stored(version.digest, version.size or 0)
-                self._around.contents.preset(after[path], KnownContent(stored, version.stored))
+                self._context.contents.preset(file_stat, KnownContent(stored, version.stored))

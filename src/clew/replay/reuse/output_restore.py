@@ -1,7 +1,6 @@
 # Paths are bytes here, which pathlib does not take:
 # ruff: noqa: PTH101
-"""Restore what a reused subtree left, as if it had run: files, links, directories, output, file
-offsets.
+"""Restore the results of a reused subtree: files, links, directories, output, file offsets.
 
 The skipped program has not started, and its dependencies were checked. A failure here leaves the
 sandbox half changed, so it fails the whole execution.
@@ -25,8 +24,6 @@ _TICK_NS = 20_000_000
 """ns; more than that clock lags behind."""
 
 ReadContent = Callable[[str], Iterator[bytes]]
-
-
 MapTime = Callable[[int], int]
 """Maps a recorded modification time to the one that the file gets now."""
 
@@ -60,8 +57,7 @@ def _next_tick() -> int:
 
 
 def can_restore(subtree: Subtree, root: bytes) -> bool:
-    """Whether the parent directories of all outputs exist. `root`: the sandbox as seen from
-    here."""
+    """Whether the parent directories of all outputs exist. `root`: the sandbox, seen from here."""
     made = {path for path, left in subtree.outputs.items() if left.kind == "directory"}
     for path, left in subtree.outputs.items():
         directory = os.path.dirname(path)
@@ -77,11 +73,8 @@ def can_restore(subtree: Subtree, root: bytes) -> bool:
 def restore_outputs(
     subtree: Subtree, root: bytes, read: ReadContent, copies: Mapping[int, int], times: MapTime
 ) -> tuple[dict[bytes, FileStat], dict[bytes, FileStat]]:
-    """Restore the outputs. Returns the state of inherited files before, and of all outputs
-    afterwards."""
-    opened = {
-        inherited.path: file_stat_of(os.fstat(copies[inherited.fd])) for inherited in subtree.handed
-    }
+    """Restore the outputs. Returns the state of inherited files before, and of outputs after."""
+    opened = {file.path: file_stat_of(os.fstat(copies[file.fd])) for file in subtree.handed}
     _restore_paths(subtree, root, read, times)
     for inherited in subtree.handed:
         _write_inherited(copies[inherited.fd], inherited, read, times)
@@ -90,9 +83,9 @@ def restore_outputs(
     for fd, place in subtree.offsets.items():
         if fd in copies:
             os.lseek(copies[fd], place, os.SEEK_SET)
-    left_there = [path for path, left in subtree.outputs.items() if left.kind in ("file", "link")]
-    left_there += [inherited.path for inherited in subtree.handed]
-    return opened, {path: _file_stat(root, path) for path in left_there}
+    paths = [path for path, left in subtree.outputs.items() if left.kind in ("file", "link")]
+    paths += [inherited.path for inherited in subtree.handed]
+    return opened, {path: _file_stat(root, path) for path in paths}
 
 
 def _file_stat(root: bytes, path: bytes) -> FileStat:
@@ -115,10 +108,10 @@ def _restore_paths(subtree: Subtree, root: bytes, read: ReadContent, times: MapT
     for path, left in reversed(by_depth):
         if left.kind == "directory":
             with open_directory(root, path[1:]) as directory:
-                place_of = f"/proc/self/fd/{directory}"  # by its descriptor, whatever its mode
-                os.chmod(place_of, stat.S_IMODE(left.mode))
+                link = f"/proc/self/fd/{directory}"  # works whatever its mode is
+                os.chmod(link, stat.S_IMODE(left.mode))
                 if left.mtime is not None:
-                    os.utime(place_of, ns=(left.mtime, left.mtime))
+                    os.utime(link, ns=(left.mtime, left.mtime))
 
 
 def _make(directory: int, name: bytes, left: Output, read: ReadContent, times: MapTime) -> None:
@@ -191,9 +184,8 @@ def _write_inherited(
 
 def _print(subtree: Subtree, name: str, read: ReadContent, copies: Mapping[int, int]) -> None:
     since, until = subtree.printed[name]
-    to = copies[
-        next(fd for fd, way, stream, *_ in subtree.held if fd and stream == name and way & 2)
-    ]
+    writable = (fd for fd, mode, stream, *_ in subtree.held if fd and stream == name and mode & 2)
+    to = copies[next(writable)]
     whole = subtree.stream(name)
     assert whole is not None and whole.digest is not None
     printed = _slice(read(whole.digest), since, until)

@@ -1,7 +1,7 @@
 """Describe what a reused subtree did, for the record of the execution that skipped it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from clew.prov.locators import file_locator
 from clew.prov.queries.execution_record import Activity, Edge, Version
@@ -22,21 +22,10 @@ _LOOKED, _USED, _REPLACED, _GONE = 1, 2, 2, 4
 """The order of what happened at one moment; versions are generated between the last two."""
 
 
-def describe_reuse(
-    subtree: Subtree,
-    start: ProgramStart,
-    *,
-    machine: str,
-    before: Mapping[bytes, FileStat],
-    opened: Mapping[bytes, FileStat],
-    after: Mapping[bytes, FileStat],
-) -> ReusedSubtree:
-    """`before`: the files it met, as they were; `opened`: inherited files, before it wrote them;
+class ReuseDescription:
+    """`before`: the files it found, as they were; `opened`: inherited files, before it wrote them;
     `after`: its outputs, as they are now."""
-    return _ReuseDescription(subtree, start, machine, before, opened, after).describe()
 
-
-class _ReuseDescription:
     def __init__(
         self,
         subtree: Subtree,
@@ -51,7 +40,7 @@ class _ReuseDescription:
         self._index, self._record = subtree.index, subtree.record
         self._handed = {file.version.key for file in subtree.handed}
         self._appended = {file.version.key for file in subtree.handed if opened[file.path].size}
-        """What these hold depends on what was there before."""
+        """Their content depends on what the files contained before."""
         self._versions: dict[int, ReusedVersion] = {}
 
     def describe(self) -> ReusedSubtree:
@@ -87,20 +76,18 @@ class _ReuseDescription:
         )
 
     def _start_facet(self, process: Activity) -> dict[str, Any] | None:
-        """With its seals as they are, whatever the execution around it has."""
+        """With the keyed hashes of its own secret variables."""
         begun: dict[str, Any] | None = process.facets.get("begun")
         sealed = recorded_seals(self._record, process)
         return {**begun, "sealed": sealed} if begun is not None and sealed else begun
 
-    # -- what was done
-
     def _actions(self, members: list[Activity]) -> Iterator[ReusedAction]:
         for process in members:
             for edge in self._index.use_edges[process.key]:
-                if self._counts(process, edge.at) and edge.how != "append":
+                if self._subtree.contains(process.key, edge.at) and edge.how != "append":
                     yield from self._edge(process, edge, "used", _USED)
             for look in self._index.looks[process.key]:
-                if self._counts(process, look.at):
+                if self._subtree.contains(process.key, look.at):
                     words = (look.kind, self._locator(look.locator), look.answer)
                     yield ReusedAction(look.at, _LOOKED, "looked", process.uid, None, words)
         yield from self._changes(members)
@@ -123,28 +110,24 @@ class _ReuseDescription:
                 words = (locator.rpartition("/")[2], "2")
                 at = max(edge.at, self._subtree.started)
                 yield ReusedAction(at, _USED, "stream", process.uid, None, words)
-            elif self._counts(process, edge.at) or edge.version in self._handed:
+            elif self._subtree.contains(process.key, edge.at) or edge.version in self._handed:
                 self._add_version(edge.version)
         for edge in self._record.invalidated:
             process = by_key.get(edge.activity)
-            if process is not None and self._counts(process, edge.at):
+            if process is not None and self._subtree.contains(process.key, edge.at):
                 order = _REPLACED if edge.how == "replace" else _GONE
                 yield from self._edge(process, edge, "gone", order)
 
-    def _counts(self, process: Activity, at: int) -> bool:
-        return process.key != self._subtree.root.key or at >= self._subtree.started
-
-    def _edge(self, process: Activity, edge: Edge, kind: str, order: int) -> Iterator[ReusedAction]:
+    def _edge(
+        self, process: Activity, edge: Edge, kind: Literal["used", "gone"], order: int
+    ) -> Iterator[ReusedAction]:
         version = self._record.versions[edge.version]
         if version.locator.startswith(STREAM):
             words = (version.locator.rpartition("/")[2], "1")
             yield ReusedAction(edge.at, order, "stream", process.uid, None, words)
         elif self._index.paths[edge.version] is not None:
             self._add_version(edge.version)
-            what = "used" if kind == "used" else "gone"
-            yield ReusedAction(edge.at, order, what, process.uid, edge.version, (edge.how,))  # type: ignore[arg-type]
-
-    # -- what it was done to
+            yield ReusedAction(edge.at, order, kind, process.uid, edge.version, (edge.how,))
 
     def _add_version(self, key: int) -> None:
         if key in self._versions:
@@ -158,7 +141,7 @@ class _ReuseDescription:
         left = self._subtree.outputs.get(path)
         last = left is not None and left.version is not None and left.version.key == key
         handed = key in self._handed
-        # who opens a file for a child to write it is no maker: the child was born later
+        # A process that opened a file for a child to write is not its maker: the child began later.
         born = min(self._record.activities[by].started for by in self._index.makers[key])
         made = max(min(edge.at for edge in self._index.makers[key].values()), born)
         self._versions[key] = ReusedVersion(
@@ -175,7 +158,7 @@ class _ReuseDescription:
         for by, edge in self._index.makers.get(key, {}).items():
             process = self._record.activities[by]
             mine = by in self._subtree.members
-            if mine and (self._counts(process, edge.at) or key in self._handed):
+            if mine and (self._subtree.contains(by, edge.at) or key in self._handed):
                 makers[process.uid] = edge.how
         return makers
 

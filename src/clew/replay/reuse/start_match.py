@@ -44,13 +44,10 @@ def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
     why = why or _secret_difference(start, recorded_seals(subtree.record, subtree.root))
     if why is not None:
         return why
-    if _comparable_descriptors(subtree.record, subtree.held) != _comparable_descriptors(
-        start.reference, start.held
-    ):
+    descriptors = _comparable_descriptors(subtree.record, subtree.held)
+    if descriptors != _comparable_descriptors(start.reference, start.held):
         return "its input or output goes elsewhere"
-    if any(
-        name == "stdin" for _, _, name, *_ in _comparable_descriptors(subtree.record, subtree.held)
-    ):
+    if any(name == "stdin" for _, _, name, *_ in descriptors):
         whole = subtree.root.number == 1 and start.first
         if not whole or _stdin_digest(subtree.record) != _stdin_digest(start.reference):
             return "it may read what others leave of the input"

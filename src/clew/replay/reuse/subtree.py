@@ -79,12 +79,12 @@ class SubtreeScope:
 class Subtree(SubtreeScope):
     """A subtree that can be reused."""
 
-    status: int
     dependencies: list[Dependency]
     changes: list[PathChange]
-    outputs: dict[bytes, Output]
-    handed: list[InheritedFile]
-    printed: dict[str, tuple[int, int]]
+    status: int = 0
+    outputs: dict[bytes, Output] = field(default_factory=dict)
+    handed: list[InheritedFile] = field(default_factory=list)
+    printed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The ranges of the execution's stdout and stderr that it wrote."""
     offsets: dict[int, int] = field(default_factory=dict)
     """By descriptor, its final offset in files that others continue to read."""
@@ -97,10 +97,7 @@ class Subtree(SubtreeScope):
     @cached_property
     def first_change(self) -> dict[bytes, int]:
         """When it first changed each path."""
-        first: dict[bytes, int] = {}
-        for change in self.changes:
-            first.setdefault(change.path, change.at)
-        return first
+        return {change.path: change.at for change in reversed(self.changes)}
 
     @cached_property
     def changes_in(self) -> dict[bytes, list[PathChange]]:

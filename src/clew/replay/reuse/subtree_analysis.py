@@ -23,7 +23,7 @@ from clew.replay.reuse.subtree import (
 from clew.replay.reuse.subtree_dependencies import (
     SHARED_MEMORY,
     STATELESS_DEVICES,
-    find_dependencies,
+    DependencyFinder,
 )
 from clew.safe_path import KERNEL_DIRECTORIES
 
@@ -81,31 +81,13 @@ class _Analysis:
     def analyze_inputs(self) -> Subtree:
         self._check_gaps()
         self._changes = self._find_changes()
-        return self._result(status=0, outputs={}, handed=[], printed={}, offsets={})
+        return self._result()
 
-    def _result(
-        self,
-        *,
-        status: int,
-        outputs: dict[bytes, Output],
-        handed: list[InheritedFile],
-        printed: dict[str, tuple[int, int]],
-        offsets: dict[int, int],
-    ) -> Subtree:
-        return Subtree(
-            index=self._index,
-            root=self._scope.root,
-            members=self._members,
-            started=self._scope.started,
-            ended=self._scope.ended,
-            status=status,
-            dependencies=find_dependencies(self._scope, self._changes, self._unread),
-            changes=self._changes,
-            outputs=outputs,
-            handed=handed,
-            printed=printed,
-            offsets=offsets,
-        )
+    def _result(self, **outcome: Any) -> Subtree:
+        finder = DependencyFinder(self._scope, self._changes, self._unread)
+        dependencies = finder.find()
+        scope = vars(self._scope)
+        return Subtree(**scope, dependencies=dependencies, changes=self._changes, **outcome)
 
     def _find_changes(self) -> list[PathChange]:
         changes: list[PathChange] = []
@@ -131,8 +113,6 @@ class _Analysis:
                 raise NotReusable(f"it leaves {display_path(path)} in shared memory")
             if self._scope.changed_by_others(path):
                 raise NotReusable(f"it shares {display_path(path)} with others")
-
-    # -- whether it interacted with other processes
 
     def _check_ends(self) -> None:
         if self._record.itself.ended is None:
@@ -206,8 +186,6 @@ class _Analysis:
             if continued or offsets.get(str(fd), 0) < 0:
                 raise NotReusable(f"how far it read {name} is not known")
         return {int(fd): offset for fd, offset in offsets.items()}
-
-    # -- what it left
 
     def _inherited_files(self) -> list[InheritedFile]:
         files = []

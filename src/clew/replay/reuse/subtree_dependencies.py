@@ -20,16 +20,9 @@ STATELESS_DEVICES = (
 """Devices that keep nothing from one use to the next."""
 
 
-def find_dependencies(
-    scope: SubtreeScope, changes: list[PathChange], unread: set[str | None]
-) -> list[Dependency]:
-    """The dependencies in order, except those on what the subtree had itself changed by then.
+class DependencyFinder:
+    """`unread`: locators whose bytes could not be recorded."""
 
-    `unread`: locators whose bytes could not be recorded. Raises NotReusable."""
-    return _DependencyFinder(scope, changes, unread).find()
-
-
-class _DependencyFinder:
     def __init__(
         self, scope: SubtreeScope, changes: list[PathChange], unread: set[str | None]
     ) -> None:
@@ -38,18 +31,23 @@ class _DependencyFinder:
         self._record = scope.record
         self._changes = changes
         self._unread = unread
-        self._first_change: dict[bytes, int] = {}
-        for change in changes:
-            self._first_change.setdefault(change.path, change.at)
+        self._first_change = {change.path: change.at for change in reversed(changes)}
 
     def find(self) -> list[Dependency]:
+        """The dependencies in order, except those on what the subtree had itself changed by then.
+        Raises NotReusable."""
         dependencies = [*self._uses(), *self._looks(), *self._removals()]
         timed = {dependency.path for dependency in dependencies if dependency.kind == "times"}
         dependencies = drop_traversals(
             [
                 dependency
                 for dependency in dependencies
-                if not (dependency.path in timed and _is_obstructed(dependency))
+                # An error caused by an existing file says less than the file's recorded state.
+                if not (
+                    dependency.path in timed
+                    and dependency.kind == "absent"
+                    and dependency.answer != "ENOENT"
+                )
             ]
         )
         dependencies.sort(key=lambda dependency: dependency.at)
@@ -162,8 +160,3 @@ def drop_traversals(dependencies: list[Dependency]) -> list[Dependency]:
 
 def _is_directory(dependency: Dependency) -> bool:
     return dependency.kind == "times" and stat.S_ISDIR(int(dependency.answer.split(" ")[0], 8))
-
-
-def _is_obstructed(dependency: Dependency) -> bool:
-    """An error caused by an existing file. Its recorded state says more."""
-    return dependency.kind == "absent" and dependency.answer != "ENOENT"

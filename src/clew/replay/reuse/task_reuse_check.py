@@ -14,6 +14,7 @@ from clew.confined_files import HOST
 from clew.errors import ClewError
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import load_record
+from clew.replay.reuse.dependency_index import DependencyIndex
 from clew.replay.reuse.input_check import InputCheck
 from clew.replay.reuse.previous_executions import PreviousExecution
 from clew.replay.reuse.reuse_types import IsGiven, ReuseCheck, TaskVariables
@@ -81,68 +82,60 @@ class ReuseChecker:
             return ReuseCheck(str(why))
         except (ClewError, IndexError):
             return ReuseCheck("its record is gone")
-        asked = dataclasses.replace(
-            subtree,
-            dependencies=[
-                dependency for dependency in subtree.dependencies if not given(dependency.path)
-            ],
-        )
+        dependencies = [one for one in subtree.dependencies if not given(one.path)]
+        asked = dataclasses.replace(subtree, dependencies=dependencies)
         why_not = (
             variable_difference(execution.record.itself.environment, now.variables)
             or _seal_difference(execution.record.facets.get("sealed", {}), now.seals)
             or InputCheck(asked, self._files, self._names, None).find_difference()
-            or self._left(subtree)
+            or self._output_difference(subtree)
         )
         mine = ReuseCheck(why_not, len(asked.dependencies) + len(subtree.outputs))
         worker = execution.record.facets.get("inherits")
         if why_not is not None or worker is None:
             return mine
-        inherited = self._of_worker(str(worker))
+        inherited = self._check_worker(str(worker))
         return ReuseCheck(inherited.why_not, mine.checked + inherited.checked)
 
     def list_dependencies(self, uid: str) -> list[dict[str, str]]:
-        """List everything an execution depended on, with its worker's dependencies; empty if some
-        of it cannot be checked."""
+        """List everything an execution and its worker depended on; empty if some of it cannot be
+        checked."""
         record = load_record(self._graph, uid)
         try:
-            subtree = analyze_inputs(
-                PreviousExecution(record, self._names).index, record.processes[0]
-            )
+            subtree = analyze_inputs(DependencyIndex(record), record.processes[0])
         except NotReusable:
             return []
         return [
             {
-                "kind": dependency.kind,
-                "path": dependency.path.decode(errors="replace"),
-                "answer": (dependency.version.digest or "")
-                if dependency.version
-                else dependency.answer,
+                "kind": one.kind,
+                "path": one.path.decode(errors="replace"),
+                "answer": (one.version.digest or "") if one.version else one.answer,
             }
-            for dependency in subtree.dependencies
+            for one in subtree.dependencies
         ]
 
-    def _of_worker(self, uid: str) -> ReuseCheck:
+    def _check_worker(self, uid: str) -> ReuseCheck:
         """A failed check stays failed; a passed one holds until a file changes."""
         known = self._inherited.get(uid)
         held = known is not None and known[0].why_not is None
         if known is None or (held and uid not in self._sure and known[1].changed()):
-            known = self._inherited[uid] = self._examined(uid)
+            known = self._inherited[uid] = self._examine_worker(uid)
         self._sure.add(uid)
         return known[0]
 
-    def _examined(self, uid: str) -> tuple[ReuseCheck, InputSnapshot]:
+    def _examine_worker(self, uid: str) -> tuple[ReuseCheck, InputSnapshot]:
         try:
-            execution = PreviousExecution(load_record(self._graph, uid, inherit=False), self._names)
-            subtree = analyze_inputs(execution.index, execution.record.processes[0])
+            record = load_record(self._graph, uid, inherit=False)
+            subtree = analyze_inputs(DependencyIndex(record), record.processes[0])
         except NotReusable as why:
             return ReuseCheck(str(why)), InputSnapshot()
         except (ClewError, IndexError):
             return ReuseCheck("the record of its worker is gone"), InputSnapshot()
-        standing = InputSnapshot.of_paths({dependency.path for dependency in subtree.dependencies})
+        snapshot = InputSnapshot.of_paths({one.path for one in subtree.dependencies})
         why_not = InputCheck(subtree, self._files, self._names, None).find_difference()
-        return ReuseCheck(why_not, len(subtree.dependencies)), standing
+        return ReuseCheck(why_not, len(subtree.dependencies)), snapshot
 
-    def _left(self, subtree: Subtree) -> str | None:
+    def _output_difference(self, subtree: Subtree) -> str | None:
         """Check that its outputs are still there, unchanged."""
         for path, left in subtree.outputs.items():
             name = path.decode(errors="replace")
