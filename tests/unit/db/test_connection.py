@@ -1,7 +1,5 @@
 """Opening, migrating, waiting and failing: on both databases where both can do it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Resources and what surrounds them, as Kubernetes writes them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

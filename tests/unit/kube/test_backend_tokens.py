@@ -1,7 +1,5 @@
 """Who is let in: the token of one resource is no other's, and the Pod knows its digest only."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What is kept of what is seen, and whom it concerns."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any

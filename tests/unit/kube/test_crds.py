@@ -1,7 +1,5 @@
 """The definitions in deploy/crds are those that the generator writes, and demand enough."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the operator tells of a server on its Service is what the proxy understands."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The rights to Secrets that the manifests give: to read and fill those that they contain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

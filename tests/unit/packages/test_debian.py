@@ -1,7 +1,5 @@
 """dpkg and apt themselves say what is right."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """What holds whichever manager answers; conda's records are written here as conda writes them."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

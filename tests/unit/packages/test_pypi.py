@@ -1,7 +1,5 @@
 """pip itself installs here, and says what it installed."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """A real package, built by rpmbuild and entered into a real database of its own."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import subprocess

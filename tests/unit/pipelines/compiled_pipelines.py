@@ -1,7 +1,5 @@
 """Builds small compiled pipelines, as the SDK would write them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

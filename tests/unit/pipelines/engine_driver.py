@@ -1,7 +1,5 @@
 """Drives an engine to its end: a test only says what the tasks do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Resolves targets as a user of a test project would."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The fold is a union: no order, no repetition, no cut changes what the events that arrived say."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The format documents name every field and column there is, and none that is not."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers and names of executions, and forgetting them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A record of another party describes its own execution, and changes nothing that is known."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

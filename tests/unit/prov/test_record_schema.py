@@ -1,7 +1,5 @@
 """Imported records whose values are malformed are rejected, and the error names the value."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

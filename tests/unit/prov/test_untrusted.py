@@ -1,7 +1,5 @@
 """What records made elsewhere claim: marked, behind what was recorded here, and not reused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Access tokens that are known by their form. Those here are made up."""
 
-from __future__ import annotations
-
 import pytest
 
 from clew.redaction import Redactor, mask_text

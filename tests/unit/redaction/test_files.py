@@ -1,7 +1,5 @@
 """Files that hold credentials."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path

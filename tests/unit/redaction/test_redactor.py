@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode

@@ -1,7 +1,5 @@
 """Secrets that are found by their form and surroundings: options, assignments, headers."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

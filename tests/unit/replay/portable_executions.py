@@ -1,7 +1,5 @@
 """Executions to be taken elsewhere, as plain values."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Records of executions that never ran, told in a few words, to decide on."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 

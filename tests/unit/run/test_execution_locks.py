@@ -1,7 +1,5 @@
 """Who runs, who is dead, and who settles what the dead left."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a dead recorder left is told once, by whoever comes first, with its own settings."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The lines of the server's log."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,7 +1,5 @@
 """Feeds: one look for all who follow, and nobody misses or hears anything twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Two stores, between which content travels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stores with something in them."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

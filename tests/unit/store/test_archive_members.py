@@ -1,7 +1,5 @@
 """The files in stored archives; archives are untrusted."""
 
-from __future__ import annotations
-
 import io
 import random
 import tarfile

@@ -1,7 +1,5 @@
 """fsck finds damage, the index comes back from the packs, what is damaged can be put again."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

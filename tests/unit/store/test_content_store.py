@@ -1,7 +1,5 @@
 """Putting content in and getting it back."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

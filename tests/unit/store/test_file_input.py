@@ -1,7 +1,5 @@
 """Known files are recognised by their signatures, and only changed ones are read again."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Nothing of Clew is used to read: this is the program somebody would write from that page.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import struct

@@ -1,7 +1,5 @@
 """gc takes only what nobody needs, whatever goes on beside it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

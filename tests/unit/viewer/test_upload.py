@@ -1,7 +1,5 @@
 """Files on their way in: whole or not there, one sender at a time."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

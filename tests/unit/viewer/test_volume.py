@@ -1,7 +1,5 @@
 """Nothing outside a volume is reachable: by no path, no link, and in no moment between two."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The files imitate those of the NVIDIA driver and toolkit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from clew.witness.accelerators import accelerators

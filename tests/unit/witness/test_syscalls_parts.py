@@ -1,7 +1,5 @@
 """Parts of the interpreter: version histories, flows between processes, symbolic links."""
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

@@ -1,7 +1,5 @@
 """What is said of children is said of their parent, once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.unit.kube.sample_resources import cluster_state, event, notebook

@@ -1,7 +1,5 @@
 """What a Prometheus reads of the operator."""
 
-from __future__ import annotations
-
 from prometheus_client import generate_latest
 from tests.unit.kube.sample_resources import NOW, notebook, tensorboard
 from tests.unit.kube.test_cluster_cache import cache_of

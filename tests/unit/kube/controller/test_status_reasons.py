@@ -1,7 +1,5 @@
 """What is said of a Pod that is not ready, and of one that never came."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Each is looked at once, and never twice at a time."""
 
-from __future__ import annotations
-
 import asyncio
 
 from clew.kube.controller.work_queue import WorkQueue

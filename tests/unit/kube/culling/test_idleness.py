@@ -1,7 +1,5 @@
 """What is idle, and what only looks like it."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Who may connect to a Pod: the server, the operator, and whom the operator was told of."""
 
-from __future__ import annotations
-
 import pytest
 from tests.unit.kube.sample_resources import (
     as_child,

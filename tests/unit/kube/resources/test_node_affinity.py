@@ -1,7 +1,5 @@
 """Who goes to a volume that one node alone can hold."""
 
-from __future__ import annotations
-
 from tests.unit.kube.sample_resources import claim, cluster_state, of_kind, pod, tensorboard, viewer
 
 from clew.kube.controller.model import ClusterState

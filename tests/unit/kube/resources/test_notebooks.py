@@ -1,7 +1,5 @@
 """What becomes of a Notebook."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

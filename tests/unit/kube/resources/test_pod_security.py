@@ -1,7 +1,5 @@
 """The Pod Security Standard `restricted`: our Pods have it, users' Pods where they must."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

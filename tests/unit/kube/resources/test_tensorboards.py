@@ -1,7 +1,5 @@
 """What becomes of a Tensorboard."""
 
-from __future__ import annotations
-
 import pytest
 from tests.unit.kube.sample_resources import (
     as_child,

@@ -1,7 +1,5 @@
 """What becomes of a PVCViewer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.unit.kube.sample_resources import as_child, claim, cluster_state, of_kind, pod, viewer

@@ -1,7 +1,5 @@
 """A task over its time limit gets SIGTERM, then SIGKILL."""
 
-from __future__ import annotations
-
 import signal
 
 from clew.pipelines.engine.deadlines import KILL_GRACE, Deadlines

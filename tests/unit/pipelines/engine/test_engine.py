@@ -1,7 +1,5 @@
 """The decisions of the engine: events in, instructions out."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

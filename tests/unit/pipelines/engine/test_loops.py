@@ -1,7 +1,5 @@
 """Loops: the order of outputs, and bounded work and memory."""
 
-from __future__ import annotations
-
 import gc
 import random
 import sys

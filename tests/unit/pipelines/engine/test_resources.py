@@ -1,7 +1,5 @@
 """Quantities, requests, and which task starts next."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

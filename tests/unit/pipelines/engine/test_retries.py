@@ -1,7 +1,5 @@
 """An inner pipeline is retried as a whole, with a growing delay."""
 
-from __future__ import annotations
-
 from tests.unit.pipelines.compiled_pipelines import leaf, pipeline, task
 
 from clew.pipelines.engine.engine import Engine, Instruction, StartTask, TaskResult

@@ -1,7 +1,5 @@
 """When a lease counts as over: also the database may have been away."""
 
-from __future__ import annotations
-
 from clew.pipelines.runs.leases import GRACE_SECONDS, LeaseWatcher
 
 SECOND = 10**9

@@ -1,7 +1,5 @@
 """A spec is kept as long as something is of it, however many come and go at once."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """All runs in one list: those that were asked for, and those that were run by hand."""
 
-from __future__ import annotations
-
 from clew.pipelines.runs import run_list, run_queue
 from clew.pipelines.runs.run_list import Position
 from clew.prov.graph import Graph

@@ -1,7 +1,5 @@
 """Who runs what: one holder at a time, and none is forgotten."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import closing
 from pathlib import Path

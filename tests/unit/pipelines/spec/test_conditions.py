@@ -1,7 +1,5 @@
 """Conditions are a small closed language: read, compared, and never run as code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

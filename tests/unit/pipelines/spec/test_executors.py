@@ -1,7 +1,5 @@
 """What runs a component, told by the shape that the SDK compiles it to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

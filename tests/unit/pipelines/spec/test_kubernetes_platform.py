@@ -1,7 +1,5 @@
 """Parsing the Kubernetes settings of a pipeline."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts that are not pipelines, or would exhaust the parser's stack, are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from clew.pipelines.spec.document_part import InvalidPipeline

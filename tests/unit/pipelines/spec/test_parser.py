@@ -1,7 +1,5 @@
 """What a compiled pipeline says, and what is refused with its place before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

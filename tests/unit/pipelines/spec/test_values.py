@@ -1,7 +1,5 @@
 """Values keep their types: what the IR writes as a double is an integer where it was one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

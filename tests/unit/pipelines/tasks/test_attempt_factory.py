@@ -1,7 +1,5 @@
 """What a container component is called with: every placeholder, and structures of them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Why a task failed, in one line."""
 
-from __future__ import annotations
-
 import pytest
 
 from clew.pipelines.tasks.failure_message import explain_failure

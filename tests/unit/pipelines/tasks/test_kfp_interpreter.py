@@ -1,7 +1,5 @@
 """Which Python runs components: the answer is kept until something it came from changes."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import closing

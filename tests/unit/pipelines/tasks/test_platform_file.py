@@ -1,7 +1,5 @@
 """The file that maps names of a cluster to this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Volumes: created and deleted by name, and linked at their mount paths."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

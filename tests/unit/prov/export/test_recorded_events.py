@@ -1,7 +1,5 @@
 """An execution's rows as events again: folded elsewhere they are the same record."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """RO-Crates, read back by the `rocrate` package."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path

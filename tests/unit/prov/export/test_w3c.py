@@ -1,7 +1,5 @@
 """PROV documents, read back and compared by the `prov` package."""
 
-from __future__ import annotations
-
 import io
 import json
 import warnings

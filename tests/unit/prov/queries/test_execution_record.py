@@ -1,7 +1,5 @@
 """One execution's record, read as a whole."""
 
-from __future__ import annotations
-
 from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 
 from clew.prov.graph import Graph

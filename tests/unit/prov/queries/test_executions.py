@@ -1,7 +1,5 @@
 """The list of executions and one execution in full, in the contract's words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Finding things by a part of what they are called."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

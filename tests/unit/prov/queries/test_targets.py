@@ -1,7 +1,5 @@
 """What a user may type, and what it names."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Which files a commit runs with, and where they stand in a directory: decided without running."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """What two executions left, compared: the verdict, and each kind of difference."""
 
-from __future__ import annotations
-
 from tests.unit.replay.record_builder import RecordBuilder, digest, read
 
 from clew.prov.queries.execution_record import ExecutionRecord, Gap

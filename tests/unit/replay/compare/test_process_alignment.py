@@ -1,7 +1,5 @@
 """Which process is which: by words, by likeness, by order; with more on one side."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.replay.record_builder import RecordBuilder

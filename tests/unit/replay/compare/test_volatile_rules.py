@@ -1,7 +1,5 @@
 """Rules: what two files may differ in and still be equivalent, and what they may not."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

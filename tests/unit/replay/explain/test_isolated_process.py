@@ -1,7 +1,5 @@
 """One process as an execution of its own: what it found, and whether it can be run alone."""
 
-from __future__ import annotations
-
 from tests.unit.replay.record_builder import RecordBuilder, digest
 
 from clew.replay.compare.entity_names import entity_name

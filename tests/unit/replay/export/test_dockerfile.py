@@ -1,7 +1,5 @@
 """What a Dockerfile installs, makes and copies."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What an image's layers hold, whose it is, and that they are archives."""
 
-from __future__ import annotations
-
 import io
 import os
 import tarfile

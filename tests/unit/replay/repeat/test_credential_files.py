@@ -1,7 +1,5 @@
 """Which files without bytes a repeat may be given, and how they get into its sandbox."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

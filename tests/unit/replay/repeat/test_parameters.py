@@ -1,7 +1,5 @@
 """Which word of a command a named parameter is."""
 
-from __future__ import annotations
-
 import pytest
 
 from clew.errors import UsageError

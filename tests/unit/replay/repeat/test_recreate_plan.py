@@ -1,7 +1,5 @@
 """The fewest executions to run again: against looking at every set of them."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

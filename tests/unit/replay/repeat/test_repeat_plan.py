@@ -1,7 +1,5 @@
 """What a repeat would do, and what is said before it starts."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a subtree left is put into a sandbox, and never through a link that leads out of it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

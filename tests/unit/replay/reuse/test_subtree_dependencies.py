@@ -1,7 +1,5 @@
 """Traversed directories, distinguished from directories that were examined for themselves."""
 
-from __future__ import annotations
-
 from clew.replay.reuse.subtree import Dependency
 from clew.replay.reuse.subtree_dependencies import drop_traversals
 

@@ -1,7 +1,5 @@
 """What an execution found when it began, decided from its record."""
 
-from __future__ import annotations
-
 import pytest
 from tests.unit.replay.record_builder import RecordBuilder, digest, read
 

@@ -1,7 +1,5 @@
 """Whether all that was met is as it was met."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Signals to Clew are the command's, and the command finds its mask as the caller left it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

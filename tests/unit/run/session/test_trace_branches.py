@@ -1,7 +1,5 @@
 """One trace, told apart by the children of its command."""
 
-from __future__ import annotations
-
 from clew.run.session.trace_branches import TraceSplitter
 from clew.witness.syscalls.trace_format import (
     Exec,

@@ -1,7 +1,5 @@
 """What is kept of a stream: all of it masked, up to a limit, with a digest of the whole."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

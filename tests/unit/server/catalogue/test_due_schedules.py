@@ -1,7 +1,5 @@
 """Ticks: each is run once, also those that were missed, and never more at once than may be."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

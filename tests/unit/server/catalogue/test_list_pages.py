@@ -1,7 +1,5 @@
 """Pages, filters and orders, as a client asks for them, on either database."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Pipelines, their versions and experiments as rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Traffic of several servers in one table, on either database."""
 
-from __future__ import annotations
-
 from clew.prov.graph import Graph
 from clew.server.catalogue import proxy_traffic
 from clew.server.catalogue.proxy_traffic import Traffic

@@ -1,7 +1,5 @@
 """What was revoked is known until it expires, and an id is revoked once."""
 
-from __future__ import annotations
-
 from clew.prov.graph import Graph
 from clew.server.catalogue import revoked_sessions
 

@@ -1,7 +1,5 @@
 """Schedules as rows: what is kept of one, and its ticks."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """Limits, held by a server that listens: asked through sockets, by clients of the worst kind."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

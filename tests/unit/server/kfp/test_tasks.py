@@ -1,7 +1,5 @@
 """Tasks, and the groups that are made up from what is in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from clew.server.kfp.tasks import task_details

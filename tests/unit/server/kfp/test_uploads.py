@@ -1,7 +1,5 @@
 """Packages of pipelines, as they are uploaded: good ones, broken ones, and traps."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Cron ticks. The property tests compare with brute force: they try every second, or every day."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

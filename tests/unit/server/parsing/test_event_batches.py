@@ -1,7 +1,5 @@
 """A batch of events is read whatever it came in, and refused as a whole."""
 
-from __future__ import annotations
-
 import gzip
 import resource
 

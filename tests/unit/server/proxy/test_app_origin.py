@@ -1,7 +1,5 @@
 """Templates of origins: which are taken, and what each target gets."""
 
-from __future__ import annotations
-
 import pytest
 
 from clew.errors import UsageError

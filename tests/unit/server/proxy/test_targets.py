@@ -1,7 +1,5 @@
 """Which addresses are whose, and what targets are asked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from clew.errors import UsageError

@@ -1,7 +1,5 @@
 """What is shown of bytes, from the bytes alone."""
 
-from __future__ import annotations
-
 import base64
 from functools import partial
 

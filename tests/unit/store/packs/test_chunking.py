@@ -1,7 +1,5 @@
 """Cutting depends on the content alone, and an edit costs only what it touches."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What is brought in packs is stored if it is what it says, and only what is missing is brought."""
 
-from __future__ import annotations
-
 import random
 import resource
 from collections.abc import Sequence

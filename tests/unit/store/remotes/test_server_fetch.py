@@ -1,7 +1,5 @@
 """What one store gives another takes: whole, proved, and only what it lacks."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

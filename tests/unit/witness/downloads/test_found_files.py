@@ -1,7 +1,5 @@
 """Where files came from that an execution only read."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

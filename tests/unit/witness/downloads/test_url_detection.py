@@ -1,7 +1,5 @@
 """The real curl and wget download from a server in this process, which replies with the path."""
 
-from __future__ import annotations
-
 import http.server
 import os
 import shutil

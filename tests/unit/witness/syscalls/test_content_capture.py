@@ -1,7 +1,5 @@
 """Which content of files is known, from the trace and the store."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

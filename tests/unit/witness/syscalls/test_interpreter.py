@@ -3,8 +3,6 @@
 Each workload is run once; its trace is then interpreted many times from parts of the file.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Links from found files to earlier versions with the same bytes, and how they are ranked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Where things came from and what they went into, across executions."""
 
-from __future__ import annotations
-
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """What lies on the ways from one thing to another."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

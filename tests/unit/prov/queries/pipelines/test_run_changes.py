@@ -1,7 +1,5 @@
 """How a run went, change by change."""
 
-from __future__ import annotations
-
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.graph import Graph
 from clew.prov.queries.pipelines.runs import find_run, list_changes
