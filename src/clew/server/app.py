@@ -67,7 +67,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
         (route.path or "/").split("/")[1] for route in iter_route_contexts(app.routes)
     }
     # Targets that are chosen by path must not hide the server's own routes.
-    own_segments = first_segments if proxy.chosen else None
+    own_segments = first_segments if proxy.custom_prefixes else None
 
     def authenticated(app: ASGIApp) -> ASGIApp:
         return Authentication(
@@ -94,7 +94,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
             audience=lambda scope: apps_audience(parse_host(scope)),
         )
         apps_login = AppLogin(
-            apps, origin=origin, sessions=sessions, cookie=apps_cookie, ours=own_segments
+            apps, origin=origin, sessions=sessions, cookie=apps_cookie, own_prefixes=own_segments
         )
         handler = PortRouter({origin.port: apps_login}, handler)
     return AccessLog(HeadCheck(handler), metrics, {**route_paths, **ROUTE_NAMES})

@@ -39,8 +39,7 @@ class AppOrigin:
     port: int
     """The port on which this server serves them."""
     template: str | None = None
-    """`https://{name}.{namespace}.apps.example.org`; None: the host that the server was asked by,
-    on that port."""
+    """`https://{name}.{namespace}.apps.example.org`; None: as requested, on that port."""
 
     @property
     def shared(self) -> bool:
@@ -58,8 +57,8 @@ class AppOrigin:
 
 
 def check_template(text: str) -> str:
-    """The template, if it makes an origin: a scheme, a host and perhaps a port. The scheme's own
-    port is left out, as browsers do in `Host`."""
+    """Check that the template gives an origin: a scheme, a host and perhaps a port. A default port
+    is removed, as browsers do in `Host`."""
     text = _DEFAULT_PORT.sub(r"\1\2", text)
     example = _FIELD.sub("a", text)
     try:
@@ -78,20 +77,20 @@ class AppRedirect:
     """At the server's own origin: redirects browsers to the origin of a target."""
 
     def __init__(
-        self, origin: AppOrigin, sessions: Sessions, token: str, ours: Container[str] | None
+        self, origin: AppOrigin, sessions: Sessions, token: str, own_prefixes: Container[str] | None
     ):
         self._origin = origin
         self._sessions = sessions
         self._token = token.encode()
-        self._ours = ours
+        self._own_prefixes = own_prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = targets.match_path(scope["raw_path"], self._ours)
+        found = targets.match_path(scope["raw_path"], self._own_prefixes)
         assert found is not None
         origin = self._origin.of(scope, found[0])
-        await self._answer(scope, origin)(scope, receive, send)
+        await self._respond(scope, origin)(scope, receive, send)
 
-    def _answer(self, scope: Scope, origin: str) -> Response:
+    def _respond(self, scope: Scope, origin: str) -> Response:
         if scope.get("method") not in ("GET", "HEAD"):
             message = f"it is served at {origin}"
             return problem_response(
@@ -115,16 +114,16 @@ class AppLogin:
         origin: AppOrigin,
         sessions: Sessions,
         cookie: str,
-        ours: Container[str] | None,
+        own_prefixes: Container[str] | None,
     ) -> None:
         self._app = app
         self._origin = origin
         self._sessions = sessions
         self._cookie = cookie
-        self._ours = ours
+        self._own_prefixes = own_prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if targets.match_path(scope["raw_path"], self._ours):
+        if targets.match_path(scope["raw_path"], self._own_prefixes):
             await self._app(scope, receive, send)
             return
         if scope["type"] == "http" and scope["path"] == LOGIN_PATH and scope["method"] == "GET":
@@ -141,7 +140,7 @@ class AppLogin:
         host = host_of(request.scope)
         to = request.query_params.get("to", "")
         ticket = request.query_params.get("token", "")
-        there = targets.match_path(to.encode("utf-8", "replace"), self._ours)
+        there = targets.match_path(to.encode("utf-8", "replace"), self._own_prefixes)
         session = await self._sessions.redeem(ticket, host) if there else None
         if session is None:
             hint = "open it by the server's own address"
@@ -154,19 +153,21 @@ class AppLogin:
 
 
 class AppHostCheck:
-    """Behind the identity: with a session, each target is served at its own origin alone, or a
-    page of one target could read another's."""
+    """After authentication: with a session, each target is served only at its own origin.
+    Otherwise a page of one target could read those of another."""
 
-    def __init__(self, app: ASGIApp, origin: AppOrigin, ours: Container[str] | None) -> None:
+    def __init__(
+        self, app: ASGIApp, origin: AppOrigin, own_prefixes: Container[str] | None
+    ) -> None:
         self._app = app
         self._origin = origin
-        self._ours = ours
+        self._own_prefixes = own_prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = targets.match_path(scope["raw_path"], self._ours)
+        found = targets.match_path(scope["raw_path"], self._own_prefixes)
         assert found is not None
         origin = self._origin.of(scope, found[0])
-        if session_of(scope) and not self._origin.shared and not _is_at(scope, origin):
+        if session_of(scope) and not self._origin.shared and not _is_served_at(scope, origin):
             message = f"it is served at {origin}"
             refusal = problem_response(scope["path"], 421, "misdirected", message)
             await refusal(scope, receive, send)
@@ -174,5 +175,5 @@ class AppHostCheck:
         await self._app(scope, receive, send)
 
 
-def _is_at(scope: Scope, origin: str) -> bool:
+def _is_served_at(scope: Scope, origin: str) -> bool:
     return host_of(scope) == urlsplit(origin).netloc

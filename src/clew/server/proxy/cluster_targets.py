@@ -14,8 +14,8 @@ _KINDS = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PV
 
 
 class ClusterTargets:
-    chosen = True
-    hint = "kubectl get notebooks,tensorboards,pvcviewers says which there are"
+    custom_prefixes = True
+    hint = "kubectl get notebooks,tensorboards,pvcviewers lists them"
 
     def __init__(self) -> None:
         self._servers = ServiceLookup()
@@ -26,7 +26,7 @@ class ClusterTargets:
         found = await self._servers.find(resource)
         if found is None:
             return None
-        headers = dict(_sound(found.route.headers.items()))
+        headers = dict(_valid_headers(found.route.headers.items()))
         if found.route.access:
             self._access_key = self._access_key or await asyncio.to_thread(access_key)
             headers[HEADER] = derive_token(self._access_key, resource, found.uid)
@@ -40,8 +40,8 @@ class ClusterTargets:
         )
 
 
-def _sound(given: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Those that can be headers: anybody may have written the annotation they come from."""
+def _valid_headers(given: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The valid ones: any user may have written the annotation that they come from."""
     for each in given:
         try:
             yield check_header(each)

@@ -1,9 +1,8 @@
 """Decide which headers are passed to a target, and which come back from it.
 
-Hop-by-hop headers end here. So do Clew's token and cookies, also where the token stands in an
-address (people open one with `?token=`), and the cookies of other Clew servers on this host, which
-a browser sends along because cookies do not distinguish ports. On the way back a target can neither
-set Clew's cookies nor change anything beyond its own pages.
+Hop-by-hop headers are dropped. So are Clew's token (also in a URL, since users open `?token=…`) and
+cookies, and the cookies of other Clew servers on this host, because browsers send cookies to all
+ports. In a response, a target cannot set Clew's cookies or affect anything beyond its own pages.
 """
 
 import hmac
@@ -15,21 +14,14 @@ from starlette.types import Scope
 Headers = list[tuple[bytes, bytes]]
 
 _COOKIES = (b"clew-", b"__host-clew-")
-"""How the names of Clew's cookies begin, in lower case."""
+"""Prefixes of the names of Clew's cookies, in lower case."""
 _CONNECTION = frozenset(
     (
-        b"connection",
-        b"http2-settings",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
+        b"connection", b"http2-settings", b"keep-alive", b"proxy-authenticate",
+        b"proxy-authorization", b"proxy-connection", b"te", b"trailer", b"transfer-encoding",
         b"upgrade",
     )
-)
+)  # fmt: skip
 _FRAMING = frozenset((b"content-length", b"host"))
 _END_TO_END = _FRAMING | frozenset(
     (b"authorization", b"cookie", b"set-cookie", b"origin", b"referer", b"location")
@@ -37,30 +29,19 @@ _END_TO_END = _FRAMING | frozenset(
 _END_TO_END_PREFIXES = (b"content-", b"sec-", b"x-forwarded-")
 """Never dropped because a `Connection` header names them: without its length, a body is taken for
 the next request on the connection."""
-_OURS = frozenset(
+_SET_BY_PROXY = frozenset(
     (
-        b"expect",
-        b"forwarded",
-        b"x-forwarded-for",
-        b"x-forwarded-host",
-        b"x-forwarded-port",
-        b"x-forwarded-prefix",
-        b"x-forwarded-proto",
-        b"x-real-ip",
+        b"expect", b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-port",
+        b"x-forwarded-prefix", b"x-forwarded-proto", b"x-real-ip",
     )
-)
+)  # fmt: skip
 """Set by the proxy; values of the client are dropped."""
-_BEYOND = frozenset(
+_ORIGIN_WIDE = frozenset(
     (
-        b"alt-svc",
-        b"clear-site-data",
-        b"date",
-        b"nel",
-        b"report-to",
-        b"service-worker-allowed",
+        b"alt-svc", b"clear-site-data", b"date", b"nel", b"report-to", b"service-worker-allowed",
         b"strict-transport-security",
     )
-)
+)  # fmt: skip
 """Not taken from a target: they apply to a whole host or origin. The server sets the date."""
 _HANDSHAKE = b"sec-websocket-"
 
@@ -71,14 +52,14 @@ def request_headers(
     """The request headers for a target: those of the client, and its address."""
     given: Headers = scope["headers"]
     replaced = {name.lower().encode() for name in more}
-    drop = _CONNECTION | _OURS | _named(given) | replaced
+    drop = _CONNECTION | _SET_BY_PROXY | _connection_options(given) | replaced
     found = [
         (name, kept)
         for name, value in given
         if name not in drop
-        and not _imitates(name)
+        and not _resembles_own_header(name)
         and not (scope["type"] == "websocket" and name.startswith(_HANDSHAKE))
-        and (kept := _without_ours(name, value, token.encode())) is not None
+        and (kept := _remove_credentials(name, value, token.encode())) is not None
     ]
     host = next((value for name, value in given if name == b"host"), b"")
     client = scope.get("client")
@@ -106,17 +87,17 @@ def remove_token(given: bytes, token: bytes) -> bytes:
 def response_headers(given: Iterable[tuple[bytes, bytes]], *, bodyless: bool) -> Headers:
     """The response headers for the client; `bodyless`: no body follows, whatever its length."""
     kept = [(name.lower(), value) for name, value in given]
-    drop = _CONNECTION | _BEYOND | _named(kept)
+    drop = _CONNECTION | _ORIGIN_WIDE | _connection_options(kept)
     if bodyless:
         drop |= {b"content-length"}
     return [
         (name, value)
         for name, value in kept
-        if name not in drop and not (name == b"set-cookie" and _is_ours(value))
+        if name not in drop and not (name == b"set-cookie" and _is_own_cookie(value))
     ]
 
 
-def _named(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
+def _connection_options(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
     """The extension headers that a `Connection` header declares hop-by-hop."""
     values = (value for name, value in headers if name == b"connection")
     words = {word.strip().lower() for value in values for word in value.split(b",")}
@@ -127,27 +108,29 @@ def _named(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
     )
 
 
-def _imitates(name: bytes) -> bool:
-    """Whether a target may take it for one of ours: CGI and WSGI read `_` and `-` alike."""
-    return b"_" in name and name.replace(b"_", b"-") in _CONNECTION | _OURS | _FRAMING
+def _resembles_own_header(name: bytes) -> bool:
+    """Whether a target may mistake it for a header of the proxy: CGI and WSGI treat `_` as `-`."""
+    return b"_" in name and name.replace(b"_", b"-") in _CONNECTION | _SET_BY_PROXY | _FRAMING
 
 
-def _without_ours(name: bytes, value: bytes, token: bytes) -> bytes | None:
-    """The value without what belongs to the server; None: nothing is left of it."""
+def _remove_credentials(name: bytes, value: bytes, token: bytes) -> bytes | None:
+    """The value without the credentials of the server; None if nothing else is in it."""
     if name == b"authorization":
         kind, _, secret = value.partition(b" ")
         ours = kind.lower() == b"bearer" and hmac.compare_digest(secret.strip(), token)
         return None if ours else value
     if name == b"cookie":
-        kept = [part.strip() for part in value.split(b";") if part.strip() and not _is_ours(part)]
+        kept = [
+            part.strip() for part in value.split(b";") if part.strip() and not _is_own_cookie(part)
+        ]
         return b"; ".join(kept) or None
     if name == b"referer":
-        address, _, asked = value.partition(b"?")
-        rest = remove_token(asked, token)
+        address, _, query = value.partition(b"?")
+        rest = remove_token(query, token)
         return b"%s?%s" % (address, rest) if rest else address
     return value
 
 
-def _is_ours(cookie: bytes) -> bool:
+def _is_own_cookie(cookie: bytes) -> bool:
     """A cookie without a name is sent as its value alone, so `=clew-x=1` sets `clew-x`."""
     return cookie.lstrip(b" \t=").lower().startswith(_COOKIES)

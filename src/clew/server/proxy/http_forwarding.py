@@ -25,11 +25,11 @@ _BODY_SECONDS = 60.0
 
 
 class UpstreamTimeout(Exception):
-    """The target did not answer, or did not take what it was sent, in time."""
+    """The target did not respond, or did not read the request, in time."""
 
 
 class ClientDisconnected(Exception):
-    """The client went away."""
+    """The client disconnected."""
 
 
 class ClientTimeout(Exception):
@@ -37,12 +37,12 @@ class ClientTimeout(Exception):
 
 
 class ResponseInterrupted(Exception):
-    """The answer had begun, and will not come to its end."""
+    """The response had begun and cannot be completed."""
 
 
 @dataclass(frozen=True)
 class UpstreamRequest:
-    """A request, as its target gets it."""
+    """A request as it is sent to the target."""
 
     method: str
     head: bytes
@@ -59,8 +59,8 @@ class UpstreamRequest:
 
 
 def build_request(scope: Scope, address: bytes, given: Headers) -> UpstreamRequest:
-    """The request for a target. The length of its body is stated once, as the server's own parser
-    understood it, so that the target cannot understand another one."""
+    """The request for a target. The length of its body is stated once, as our own parser read it,
+    so that the target cannot read another one."""
     method = str(scope["method"])
     length = body_length(scope["headers"])
     lines = [b"%s %s HTTP/1.1" % (method.encode(), address)]
@@ -80,23 +80,23 @@ async def forward(
     pool: Pool,
     target: Target,
     request: UpstreamRequest,
-    seen: TargetUsage,
+    usage: TargetUsage,
 ) -> None:
-    """Answer a request by what the target answers to it.
+    """Forward a request and its response.
 
     Unreachable, UpstreamError, UpstreamTimeout, ClientTimeout: no response was started yet.
-    ClientDisconnected, ResponseInterrupted: none can be sent any more.
+    ClientDisconnected, ResponseInterrupted: no response can be sent any more.
     """
     connection = await pool.take(target, new=not request.repeatable)
     used = connection.used
     try:
-        await _exchange(connection, receive, send, target, request, seen)
+        await _exchange(connection, receive, send, target, request, usage)
     except UpstreamError:
         if not (used and connection.untouched):
             raise
-        # It had waited for long, and was closed in the very moment it was used again.
+        # The target closed the idle connection just when it was used again.
         connection = await pool.take(target, new=True)
-        await _exchange(connection, receive, send, target, request, seen)
+        await _exchange(connection, receive, send, target, request, usage)
     finally:
         pool.give(target, connection, reuse=not request.has_body)
 
@@ -107,21 +107,21 @@ async def _exchange(
     send: Send,
     target: Target,
     request: UpstreamRequest,
-    seen: TargetUsage,
+    usage: TargetUsage,
 ) -> None:
     connection.begin(request.head, more=request.has_body, without_body=request.method == "HEAD")
-    limit = _Limit(target.timeout)
-    hearing = asyncio.create_task(_hear(connection, receive, request, limit, seen))
+    timeout = _ResponseTimeout(target.timeout)
+    sending = asyncio.create_task(_send_request(connection, receive, request, timeout, usage))
     begun = False
     try:
-        async with limit.until():
+        async with timeout.until():
             status, given = await connection.head()
         bodyless = status in (204, 304)
         begun = True
         head = headers.response_headers(given, bodyless=bodyless)
         await send({"type": "http.response.start", "status": status, "headers": head})
         while data := await connection.read():
-            seen.answered(len(data))
+            usage.add_response(len(data))
             await send({"type": "http.response.body", "body": data, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     except TimeoutError:
@@ -131,41 +131,41 @@ async def _exchange(
             raise ResponseInterrupted(str(error)) from error
         raise
     finally:
-        hearing.cancel()
-        await asyncio.wait([hearing])
+        sending.cancel()
+        await asyncio.wait([sending])
 
 
-class _Limit:
-    """The time in which an answer must begin, from when the target has heard all."""
+class _ResponseTimeout:
+    """The time limit for the start of the response, counted from the end of the request."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._timeout: asyncio.Timeout | None = None
-        self._whole = False
+        self._request_sent = False
 
     def until(self) -> asyncio.Timeout:
-        self._timeout = asyncio.timeout(self.seconds if self._whole else None)
+        self._timeout = asyncio.timeout(self.seconds if self._request_sent else None)
         return self._timeout
 
     def start(self) -> None:
-        self._whole = True
+        self._request_sent = True
         if self._timeout is not None and not self._timeout.expired():
             loop = asyncio.get_running_loop()
             self._timeout.reschedule(loop.time() + self.seconds)
 
 
-async def _hear(
+async def _send_request(
     connection: Connection,
     receive: Receive,
     request: UpstreamRequest,
-    limit: _Limit,
-    seen: TargetUsage,
+    timeout: _ResponseTimeout,
+    usage: TargetUsage,
 ) -> None:
-    """Send on what the client sends; then watch whether it stays."""
+    """Send the body of the request; then abort the exchange if the client disconnects."""
     try:
         if request.has_body:
-            await _send_on(connection, receive, request, limit.seconds, seen)
-        limit.start()
+            await _send_body(connection, receive, request, timeout.seconds, usage)
+        timeout.start()
         while (await receive())["type"] != "http.disconnect":
             pass
         raise ClientDisconnected
@@ -175,12 +175,12 @@ async def _hear(
         pass  # the reader of the response sees the error too, or has the whole response
 
 
-async def _send_on(
+async def _send_body(
     connection: Connection,
     receive: Receive,
     request: UpstreamRequest,
     seconds: float,
-    seen: TargetUsage,
+    usage: TargetUsage,
 ) -> None:
     more, sent = True, 0
     while more:
@@ -192,7 +192,7 @@ async def _send_on(
         if message["type"] == "http.disconnect":
             raise ClientDisconnected
         body, more = message.get("body", b""), message.get("more_body", False)
-        seen.asked(len(body))
+        usage.add_request(len(body))
         sent += len(body)
         if request.length is not None and (
             sent > request.length or (sent < request.length and not more)

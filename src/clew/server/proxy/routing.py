@@ -1,4 +1,4 @@
-"""Routes requests to targets, and answers with an error if a target cannot."""
+"""Route requests to targets, and respond with an error if a target cannot."""
 
 import logging
 from collections.abc import Container, Mapping
@@ -34,7 +34,7 @@ ROUTE_NAMES: dict[object, str] = {
 
 
 class PortRouter:
-    """Requests go by the port on which they came; those on no port named here go to `rest`."""
+    """Routes requests by the port they arrived on; other ports go to `rest`."""
 
     def __init__(self, ports: Mapping[int, ASGIApp], rest: ASGIApp) -> None:
         self._ports = ports
@@ -46,17 +46,18 @@ class PortRouter:
 
 
 class TargetRouter:
-    """Requests for targets go one way, all others the other."""
+    """Routes requests for targets to `proxy`, and all others to `rest`."""
 
-    def __init__(self, proxy: ASGIApp, rest: ASGIApp, ours: Container[str] | None) -> None:
-        """`ours`: see `targets.match_path`."""
+    def __init__(self, proxy: ASGIApp, rest: ASGIApp, own_prefixes: Container[str] | None) -> None:
+        """`own_prefixes`: see `targets.match_path`."""
         self._proxy = proxy
         self._rest = rest
-        self._ours = ours
+        self._own_prefixes = own_prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        away = scope["type"] != "lifespan" and targets.match_path(scope["raw_path"], self._ours)
-        await (self._proxy if away else self._rest)(scope, receive, send)
+        path = b"" if scope["type"] == "lifespan" else scope["raw_path"]
+        app = self._proxy if targets.match_path(path, self._own_prefixes) else self._rest
+        await app(scope, receive, send)
 
 
 class Proxy:
@@ -67,34 +68,34 @@ class Proxy:
         self._records = records
         self._token = token
         self._pool = Pool()
-        self._under_way = 0
+        self._active = 0
 
     @property
-    def chosen(self) -> bool:
-        """Whether the first part of an address may be one that a user chose."""
-        return self._resolver is not None and self._resolver.chosen
+    def custom_prefixes(self) -> bool:
+        """Whether a user may choose the first segment of a path."""
+        return self._resolver is not None and self._resolver.custom_prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = targets.match_path(scope["raw_path"], ours=())
+        found = targets.match_path(scope["raw_path"], own_prefixes=())
         assert found is not None
         key, prefix = found
         scope["endpoint"] = key.kind
-        if self._under_way >= _MAX_CONCURRENT:
+        if self._active >= _MAX_CONCURRENT:
             message, hint = "too many requests are being served", "try again in a second"
             await error_page(scope, 503, "busy", message, hint=hint)(scope, receive, send)
             return
-        self._under_way += 1
+        self._active += 1
         try:
-            refusal = await self._answer(scope, receive, send, key, prefix)
+            response = await self._respond(scope, receive, send, key, prefix)
         finally:
-            self._under_way -= 1
-        if refusal is not None:
-            await refusal(scope, receive, send)
+            self._active -= 1
+        if response is not None:
+            await response(scope, receive, send)
 
-    async def _answer(
+    async def _respond(
         self, scope: Scope, receive: Receive, send: Send, key: TargetKey, prefix: bytes
     ) -> Response | None:
-        """What is answered in the target's place, if it cannot."""
+        """Forward the request; returns the response if the target cannot give one."""
         try:
             target = None if self._resolver is None else await self._resolver.find(key)
         except ClewError as error:
@@ -107,16 +108,16 @@ class Proxy:
             address = f"{prefix.decode()}/" + (f"?{query}" if query else "")
             return RedirectResponse(address, 308)  # its pages' links are relative to the slash
         try:
-            await self._pass(scope, receive, send, key, prefix, target)
+            await self._forward(scope, receive, send, key, prefix, target)
         except ClientDisconnected:
             pass
         except ResponseInterrupted as error:
             _LOG.warning("%s: cut off: %s", key, error)
         except Exception as error:
-            return _refusal(scope, key, error)
+            return _error_response(scope, key, error)
         return None
 
-    async def _pass(
+    async def _forward(
         self,
         scope: Scope,
         receive: Receive,
@@ -125,8 +126,8 @@ class Proxy:
         prefix: bytes,
         target: Target,
     ) -> None:
-        seen = self._records.of(key)
-        seen.began(socket=scope["type"] == "websocket")
+        usage = self._records.of(key)
+        usage.begin(socket=scope["type"] == "websocket")
         address = targets.upstream_path(scope["raw_path"], prefix, target.rewrite)
         if query := headers.remove_token(scope["query_string"], self._token.encode()):
             address += b"?" + query
@@ -139,15 +140,15 @@ class Proxy:
         )
         if scope["type"] == "websocket":
             await forward_websocket(
-                scope, receive, send, target=target, address=address, given=given, seen=seen
+                scope, receive, send, target=target, address=address, given=given, usage=usage
             )
         else:
             request = build_request(scope, address, given)
             pool = self._pool
-            await forward(receive, send, pool=pool, target=target, request=request, seen=seen)
+            await forward(receive, send, pool=pool, target=target, request=request, usage=usage)
 
 
-def _refusal(scope: Scope, key: TargetKey, error: Exception) -> Response:
+def _error_response(scope: Scope, key: TargetKey, error: Exception) -> Response:
     again = "it may still be starting: try again in a moment"
     if isinstance(error, HandshakeRejected):
         found = Response(error.body, error.status)

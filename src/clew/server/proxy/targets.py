@@ -18,7 +18,7 @@ PREFIXES = {
     "pvcviewer": "pvcviewer",
     "pvcviewers": "pvcviewer",
 }
-"""The first part of an address, and the kind it means; Kubeflow writes viewers both ways."""
+"""The kind for the first segment of a path; Kubeflow writes viewers both ways."""
 _NAME = rb"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
 _PATH = re.compile(rb"/([a-zA-Z0-9][-\w.~]*)/(%s)/(%s)(?=/|$)" % (_NAME, _NAME))
 _ADDRESS = re.compile(r"(?:http://)?(\[[0-9a-fA-F:.]+\]|[^/:\[\]]+):(\d{1,5})/?")
@@ -44,50 +44,52 @@ class Target:
     host: str
     port: int
     rewrite: str | None = None
-    """What it is asked for in place of its prefix; None: the address stays as it is."""
+    """Replaces the prefix of the path; None: the path stays unchanged."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Set on every request; values of the client are replaced."""
     timeout: float = 300.0
-    """Seconds until its answer must begin."""
+    """Seconds until the response must begin."""
     base: str | None = None
-    """The first part of its addresses, where that was chosen for it."""
+    """The first segment of its paths, if a user chose another one."""
 
 
 class Resolver(Protocol):
-    chosen: bool
-    """Whether the first part of a viewer's addresses may be chosen."""
+    custom_prefixes: bool
+    """Whether a user may choose the first segment of a viewer's paths."""
     hint: str
-    """How to see which targets there are."""
+    """How to list the targets."""
 
     async def find(self, key: TargetKey) -> Target | None:
-        """Where this target is now; None: there is none of that name."""
+        """The current address of a target; None if it does not exist."""
 
 
-def match_path(path: bytes, ours: Container[str] | None = None) -> tuple[TargetKey, bytes] | None:
-    """The target that a path, as it was sent, is for, and how it begins; None: not for any.
+def match_path(
+    path: bytes, own_prefixes: Container[str] | None = None
+) -> tuple[TargetKey, bytes] | None:
+    """The target of a raw request path, and the prefix of the path; None if it has no target.
 
-    `ours`: the first parts of the server's own addresses. Any other may have been chosen for a
-    viewer: one part, which its namespace follows, so that nobody can choose another's address.
-    None: nobody chooses.
+    `own_prefixes`: the first segments of the server's own paths. Any other may be that of a viewer:
+    only one segment can be chosen, and the namespace follows, so that no user can take over the
+    path of another. None: users cannot choose.
     """
     found = _PATH.match(path)
     if found is None:
         return None
     first, namespace, name = (part.decode() for part in found.groups())
     kind = PREFIXES.get(first)
-    if kind is None and ours is not None and first not in ours:
+    if kind is None and own_prefixes is not None and first not in own_prefixes:
         kind = "pvcviewer"
     return None if kind is None else (TargetKey(kind, namespace, name), found[0])
 
 
 def serves_prefix(prefix: bytes, target: Target) -> bool:
-    """Whether the target's addresses begin like this."""
+    """Whether the paths of the target begin with this prefix."""
     first = prefix.split(b"/")[1].decode()
     return first in PREFIXES or first == target.base
 
 
 def upstream_path(path: bytes, prefix: bytes, rewrite: str | None) -> bytes:
-    """What the target is asked for. As Istio rewrites: what matched is replaced, slash and all."""
+    """The path to request from the target. As with Istio, the match is replaced with its slash."""
     if rewrite is None:
         return path
     rest = path[len(prefix) + 1 :]
@@ -95,13 +97,13 @@ def upstream_path(path: bytes, prefix: bytes, rewrite: str | None) -> bytes:
 
 
 class TargetFile:
-    """The targets of one machine: a file, read again when it has changed.
+    """The targets of one machine, from a file that is read again when it changes.
 
     ["notebook/me/first"]
     address = "127.0.0.1:8888"
     """
 
-    chosen = False
+    custom_prefixes = False
     hint = "clew server --targets FILE names those of this machine"
 
     def __init__(self, path: Path) -> None:
@@ -128,25 +130,27 @@ class TargetFile:
 
 
 def parse_targets(text: str, where: str) -> dict[str, Target]:
-    """The targets that the text of such a file names."""
+    """Parse the text of such a file."""
     try:
-        return {_key(name): _target(given) for name, given in tomllib.loads(text).items()}
+        return {
+            _parse_key(name): _parse_target(given) for name, given in tomllib.loads(text).items()
+        }
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         hint = '["notebook/NAMESPACE/NAME"] and address = "HOST:PORT"'
         raise UsageError(f"{where}: {error}", hint=hint) from error
 
 
-def _key(name: str) -> str:
+def _parse_key(name: str) -> str:
     found = match_path(f"/{name}".encode())
     if found is None or len(found[1]) != len(name) + 1:
         raise ValueError(f"{name} is not a valid target name")
     return str(found[0])
 
 
-def _target(given: Mapping[str, Any]) -> Target:
+def _parse_target(given: Mapping[str, Any]) -> Target:
     unknown = given.keys() - {"address", "rewrite", "headers", "timeout"}
     if unknown:
-        raise ValueError(f"{', '.join(sorted(unknown))}: not known here")
+        raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
     address = _ADDRESS.fullmatch(str(given.get("address", "")))
     if address is None or not 0 < int(address[2]) < 1 << 16:
         raise ValueError("address must be HOST:PORT")
@@ -161,7 +165,7 @@ def _target(given: Mapping[str, Any]) -> Target:
 
 
 def check_header(given: tuple[str, Any]) -> tuple[str, str]:
-    """A name and a value, if they can be a header."""
+    """Return a header's name and value, or raise ValueError if they are not valid."""
     name, value = given[0], str(given[1])
     if not _HEADER.fullmatch(name) or not value.isprintable() or not value.isascii():
         raise ValueError(f"{name} cannot be a header")

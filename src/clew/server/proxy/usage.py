@@ -7,6 +7,7 @@ Requests in progress count while they transfer.
 import logging
 import threading
 import time
+from dataclasses import replace
 
 from clew.errors import ClewError
 from clew.server.catalogue import proxy_traffic
@@ -16,7 +17,7 @@ from clew.server.server_state import Service
 
 _LOG = logging.getLogger("clew.server.proxy")
 WRITE_SECONDS = 3.0
-"""Seconds between two times of writing."""
+"""Between two writes."""
 
 
 class TargetUsage:
@@ -26,81 +27,78 @@ class TargetUsage:
         self.last = 0
         self.requests = self.sockets = self.bytes_in = self.bytes_out = 0
 
-    def began(self, *, socket: bool) -> None:
+    def begin(self, *, socket: bool) -> None:
         self.last = time.time_ns()
         self.sockets += socket
         self.requests += not socket
 
-    def asked(self, size: int) -> None:
+    def add_request(self, size: int) -> None:
         self.last = time.time_ns()
         self.bytes_in += size
 
-    def answered(self, size: int) -> None:
+    def add_response(self, size: int) -> None:
         self.last = time.time_ns()
         self.bytes_out += size
 
 
 class UsageRecorder:
-    """Of all targets. Counting is the event loop's alone; writing has a thread of its own."""
+    """The traffic of all targets. Only the event loop counts; a thread of its own writes."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._seen: dict[TargetKey, TargetUsage] = {}
+        self._usage: dict[TargetKey, TargetUsage] = {}
         self._written: dict[TargetKey, Traffic] = {}
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._go, name="traffic")
+        self._thread = threading.Thread(target=self._run, name="traffic")
 
     def of(self, key: TargetKey) -> TargetUsage:
-        return self._seen.setdefault(key, TargetUsage())
+        return self._usage.setdefault(key, TargetUsage())
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        """Everything that was counted is written when this returns."""
+        """Stop the thread, after it has written everything."""
         self._ending.set()
         if self._thread.ident is not None:
             self._thread.join()
 
-    def _go(self) -> None:
+    def _run(self) -> None:
         while not self._ending.wait(WRITE_SECONDS):
             self._write()
         self._write()
 
     def _write(self) -> None:
-        """What is not written stays counted, and is written the next time."""
-        now = {key: _total(key, seen) for key, seen in list(self._seen.items())}
-        news = {
+        """Write the traffic since the last write; if that fails, the next one includes it."""
+        now = {key: _total(key, usage) for key, usage in list(self._usage.items())}
+        increments = {
             key: _since(total, self._written.get(key))
             for key, total in now.items()
             if total != self._written.get(key)
         }
-        if not news:
+        if not increments:
             return
         try:
             with self._service.graph() as graph:
-                proxy_traffic.add_traffic(graph, news.values())
+                proxy_traffic.add_traffic(graph, increments.values())
         except ClewError as error:
             _LOG.error("cannot store the traffic: %s", error.message)
         else:
-            self._written.update({key: now[key] for key in news})
+            self._written.update({key: now[key] for key in increments})
 
 
-def _total(key: TargetKey, seen: TargetUsage) -> Traffic:
-    counts = (seen.requests, seen.sockets, seen.bytes_in, seen.bytes_out)
-    return Traffic(key.kind, key.namespace, key.name, seen.last, *counts)
+def _total(key: TargetKey, usage: TargetUsage) -> Traffic:
+    counts = (usage.requests, usage.sockets, usage.bytes_in, usage.bytes_out)
+    return Traffic(key.kind, key.namespace, key.name, usage.last, *counts)
 
 
 def _since(total: Traffic, before: Traffic | None) -> Traffic:
     if before is None:
         return total
-    return Traffic(
-        total.kind,
-        total.namespace,
-        total.name,
-        total.last_activity,
-        total.requests - before.requests,
-        total.sockets - before.sockets,
-        total.bytes_in - before.bytes_in,
-        total.bytes_out - before.bytes_out,
+    return replace(
+        total,
+        requests=total.requests - before.requests,
+        sockets=total.sockets - before.sockets,
+        bytes_in=total.bytes_in - before.bytes_in,
+        bytes_out=total.bytes_out - before.bytes_out,
     )

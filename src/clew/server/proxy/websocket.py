@@ -10,7 +10,7 @@ from typing import Any
 from starlette.types import Message, Receive, Scope, Send
 from websockets.asyncio.client import ClientConnection
 from websockets.client import ClientProtocol
-from websockets.datastructures import Headers as Given
+from websockets.datastructures import Headers as HandshakeHeaders
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
@@ -22,9 +22,9 @@ from clew.server.proxy.targets import Target
 from clew.server.proxy.usage import TargetUsage
 
 MAX_MESSAGE_BYTES = 64 << 20
-"""Bytes of one message: a notebook's pictures come as one."""
+"""Of one message: a notebook sends a picture as one message."""
 _READ_AHEAD = 4
-"""Messages that may wait to be taken."""
+"""Messages that may wait to be forwarded."""
 _OPEN_SECONDS = 20.0
 _PING_SECONDS = 30.0
 _PONG_SECONDS = 90.0
@@ -35,7 +35,7 @@ _HANDSHAKE = b"sec-websocket-"
 
 
 class HandshakeRejected(Exception):
-    """The target answered with something else than a WebSocket."""
+    """The target responded with something else than a WebSocket."""
 
     def __init__(self, status: int, given: Headers, body: bytes) -> None:
         super().__init__(status)
@@ -52,22 +52,22 @@ async def forward_websocket(
     target: Target,
     address: bytes,
     given: Headers,
-    seen: TargetUsage,
+    usage: TargetUsage,
 ) -> None:
-    """Unreachable, UpstreamError, HandshakeRejected: the client has no answer yet."""
-    await receive()  # that it wants to connect
-    behind = await _connect(scope, target, address, given)
+    """Unreachable, UpstreamError, HandshakeRejected: the client has no response yet."""
+    await receive()  # websocket.connect
+    upstream = await _connect(scope, target, address, given)
     try:
-        back = headers.response_headers(_raw(behind.response), bodyless=True)
+        back = headers.response_headers(_raw_headers(upstream.response), bodyless=True)
         accept: Message = {
             "type": "websocket.accept",
-            "subprotocol": behind.subprotocol,
+            "subprotocol": upstream.subprotocol,
             "headers": [pair for pair in back if not pair[0].startswith(_HANDSHAKE)],
         }
         await send(accept)
         both = [
-            asyncio.create_task(_there(receive, behind, seen)),
-            asyncio.create_task(_back(behind, send, seen)),
+            asyncio.create_task(_forward_to_target(receive, upstream, usage)),
+            asyncio.create_task(_forward_to_client(upstream, send, usage)),
         ]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -76,7 +76,7 @@ async def forward_websocket(
                 one.cancel()
             await asyncio.wait(both)
     finally:
-        behind.transport.abort()
+        upstream.transport.abort()
 
 
 async def _connect(
@@ -85,7 +85,7 @@ async def _connect(
     host = next((value for name, value in given if name == b"host"), b"")
     offered = [Subprotocol(name) for name in scope.get("subprotocols", ())]
 
-    def made() -> ClientConnection:
+    def make_connection() -> ClientConnection:
         protocol = ClientProtocol(
             parse_uri(f"ws://{(host + address).decode('latin-1')}"),
             subprotocols=offered or None,
@@ -98,7 +98,7 @@ async def _connect(
             max_queue=_READ_AHEAD,
         )
 
-    rest = Given(
+    rest = HandshakeHeaders(
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in given
         if name != b"host"
@@ -108,17 +108,17 @@ async def _connect(
     try:
         async with asyncio.timeout(_OPEN_SECONDS):
             loop = asyncio.get_running_loop()
-            _, connection = await loop.create_connection(made, target.host, target.port)
+            _, connection = await loop.create_connection(make_connection, target.host, target.port)
             await connection.handshake(rest, None)
     except BaseException as error:
         if connection is not None:
             connection.transport.abort()
-        raise _explained(error, where) from None
+        raise _translate_error(error, where) from None
     connection.start_keepalive()
     return connection
 
 
-def _explained(error: BaseException, where: str) -> BaseException:
+def _translate_error(error: BaseException, where: str) -> BaseException:
     if isinstance(error, TimeoutError):
         return Unreachable(f"no response from {where}", late=True)
     if isinstance(error, OSError):
@@ -127,49 +127,51 @@ def _explained(error: BaseException, where: str) -> BaseException:
         answer = error.response
         return HandshakeRejected(
             answer.status_code,
-            headers.response_headers(_raw(answer), bodyless=True),
+            headers.response_headers(_raw_headers(answer), bodyless=True),
             bytes(answer.body),
         )
     if isinstance(error, (InvalidHandshake, InvalidURI, EOFError)):
-        return UpstreamError(f"what it answered is no WebSocket: {error}")
+        return UpstreamError(f"its response is not a WebSocket handshake: {error}")
     return error
 
 
-async def _there(receive: Receive, behind: ClientConnection, seen: TargetUsage) -> None:
-    """From the client to the target, to the client's end."""
+async def _forward_to_target(
+    receive: Receive, upstream: ClientConnection, usage: TargetUsage
+) -> None:
+    """Forward messages from the client to the target until the client closes."""
     while True:
         message = await receive()
         if message["type"] == "websocket.disconnect":
             code = message.get("code") or _NO_CODE
             code = 1000 if code == _NO_CODE else _WENT_AWAY if code in _NOT_SENT else code
-            await behind.close(code, message.get("reason") or "")
+            await upstream.close(code, message.get("reason") or "")
             return
         text = message.get("text")
         data: Any = message.get("bytes") if text is None else text
-        seen.asked(len(data))
+        usage.add_request(len(data))
         try:
-            await behind.send(data)
+            await upstream.send(data)
         except ConnectionClosed:
             await asyncio.Event().wait()  # the other direction tells the client how it ended
 
 
-async def _back(behind: ClientConnection, send: Send, seen: TargetUsage) -> None:
-    """From the target to the client, to the target's end."""
+async def _forward_to_client(upstream: ClientConnection, send: Send, usage: TargetUsage) -> None:
+    """Forward messages from the target to the client until the target closes."""
     try:
         while True:
-            data = await behind.recv()
-            seen.answered(len(data))
+            data = await upstream.recv()
+            usage.add_response(len(data))
             kind = "text" if isinstance(data, str) else "bytes"
             await send({"type": "websocket.send", kind: data})
     except ConnectionClosed as error:
         code = error.rcvd.code if error.rcvd else _FAILED
-        reason = error.rcvd.reason if error.rcvd else "what is behind went away"
+        reason = error.rcvd.reason if error.rcvd else "the target closed the connection"
         if code in _NOT_SENT:
             code = 1000 if code == _NO_CODE else _FAILED
         await send({"type": "websocket.close", "code": code, "reason": reason})
 
 
-def _raw(response: Any) -> Headers:
+def _raw_headers(response: Any) -> Headers:
     if response is None:
         return []
     pairs = response.headers.raw_items()

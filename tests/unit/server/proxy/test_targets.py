@@ -47,16 +47,16 @@ def test_a_path_names_a_target(path: bytes, key: TargetKey) -> None:
 )
 def test_other_paths_do_not(path: bytes) -> None:
     assert match_path(path) is None
-    assert match_path(path, ours={"api"}) is None
+    assert match_path(path, own_prefixes={"api"}) is None
 
 
 def test_a_viewers_first_part_may_be_chosen_but_neither_the_servers_nor_a_namespace() -> None:
     viewer = TargetKey("pvcviewer", "me", "x"), b"/volumes/me/x"
-    assert match_path(b"/volumes/me/x/y", ours={"api"}) == viewer
+    assert match_path(b"/volumes/me/x/y", own_prefixes={"api"}) == viewer
     assert match_path(b"/volumes/me/x/y") is None
-    assert match_path(b"/api/me/x/y", ours={"api"}) is None
-    assert match_path(b"/a%70i/me/x/y", ours={"api"}) is None
-    assert match_path(b"/notebook/me/x/y", ours=()) == (
+    assert match_path(b"/api/me/x/y", own_prefixes={"api"}) is None
+    assert match_path(b"/a%70i/me/x/y", own_prefixes={"api"}) is None
+    assert match_path(b"/notebook/me/x/y", own_prefixes=()) == (
         TargetKey("notebook", "me", "x"),
         b"/notebook/me/x",
     )
