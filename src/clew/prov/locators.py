@@ -8,6 +8,9 @@ everything else stays readable: `file://<machine-id>/data/über%FF.csv`.
 import re
 from base64 import b64encode
 
+_GPU_DEVICE = re.compile(
+    r"/dev/(nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/nvidia-cap\d+)|dri/(card|renderD)\d+|kfd)"
+)
 _ENCODED = re.compile(rb"%([0-9A-F]{2})")
 
 
@@ -41,6 +44,11 @@ def path_of(locator: str) -> bytes | None:
 def is_device_path(path: bytes) -> bool:
     """Whether this is a device node, or another entry of `/dev` except shared memory."""
     return path.startswith(b"/dev/") and not path.startswith(b"/dev/shm/")
+
+
+def is_gpu_device(path: str) -> bool:
+    """Whether this is a device node of a GPU. A sandbox may get these, and no others."""
+    return _GPU_DEVICE.fullmatch(path) is not None
 
 
 def is_file_path(text: str) -> bool:

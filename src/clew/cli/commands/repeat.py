@@ -194,6 +194,8 @@ def print_report(document: dict[str, Any], *, incremental: bool) -> None:
         print_message(f"first to diverge: {divergence['process']}  {words}")
         for cause in divergence["causes"]:
             print_message(f"  {cause['confidence']}: {cause['cause']}: {escape(cause['detail'])}")
+        if any(cause["cause"] == "gpu" for cause in divergence["causes"]):
+            print_message(f"hint: clew repeat {document['of']} --gpu lets it use the GPU")
         confirmed = {c["cause"] for c in divergence["causes"] if c["confidence"] == "confirmed"}
         if pins := sorted(confirmed & {"clock", "random"}):
             print_message(

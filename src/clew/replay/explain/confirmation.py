@@ -20,7 +20,7 @@ from clew.replay.compare.output_comparison import Difference, exit_code
 from clew.replay.execution_index import ExecutionIndex
 from clew.replay.explain import isolated_process
 from clew.replay.explain.diagnostic_runner import Observation
-from clew.replay.explain.divergence import Cause, Divergence, Suspect
+from clew.replay.explain.divergence import MISSING_GPU, Cause, Divergence, Suspect
 from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.sandbox.initial_files import Entry
 from clew.run.launch.pins import Pins
@@ -94,6 +94,8 @@ class _Confirmation:
         return sorted(suspects, key=turn)
 
     def _tried(self, suspect: Suspect) -> list[Cause]:
+        if any(cause.cause == MISSING_GPU for cause in suspect.causes):
+            return list(suspect.causes)  # diagnostic runs have no GPU either
         given = [c for c in suspect.causes if c.cause in _SUBSTITUTIONS]
         order = [c for c in suspect.causes if c.cause == "order"]
         rest = [c for c in suspect.causes if c not in given and c not in order]

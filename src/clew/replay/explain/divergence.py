@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from clew.prov.locators import is_gpu_device
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import path_fields
 from clew.replay.compare import normalizers
@@ -23,6 +24,7 @@ from clew.replay.compare.volatile_rules import Rule
 from clew.replay.explain.difference_origins import Origin, OriginFinder
 
 HARDWARE_FACETS = ("cpu", "gpu", "driver", "cuda", "cudnn")
+MISSING_GPU = "gpu"
 _RANDOM_SOURCES = ("/dev/urandom", "/dev/random", "/dev/hwrng", "/proc/sys/kernel/random/uuid")
 _NEVER_RECORDED = ("clock", "random", "cpu")
 _EVIDENCE = (*_RANDOM_SOURCES, "times")
@@ -132,16 +134,32 @@ def _causes(executions: ExecutionPair, origins: OriginFinder, origin: Origin) ->
     outside = [
         s for s in origins.input_differences(origin.pair) if s.source is None and s.at <= origin.at
     ]
-    causes = [Cause(s.cause, s.detail, s.what, s.names) for s in outside]
+    gpu = _missing_gpu(executions)
+    causes = [gpu] if gpu else []
+    causes += [
+        Cause(s.cause, s.detail, s.what, s.names) for s in outside if not is_gpu_device(s.what)
+    ]
     causes += _races(executions, origin)
     causes += _network(executions, origin.pair)
-    if not any(s.certain for s in outside) and len(causes) == len(outside):
+    if gpu is None and not any(s.certain for s in outside) and len(causes) == len(outside):
         causes += _unrecorded_causes(
             executions, origin, _describe_unrecorded(executions, origins, origin)
         )
     causes += _hardware(executions)
     once = {(cause.cause, cause.what or cause.detail): cause for cause in reversed(causes)}
     return tuple(reversed(once.values()))[:_MAX_CAUSES]
+
+
+def _missing_gpu(executions: ExecutionPair) -> Cause | None:
+    """A GPU that only `a` used: a repeat has none unless the user allows it."""
+    a, b = (
+        {entity_name(version.locator) for version in side.record.versions.values()}
+        for side in (executions.a, executions.b)
+    )
+    missing = sorted(name for name in a - b if is_gpu_device(name))
+    if not missing:
+        return None
+    return Cause(MISSING_GPU, f"it used a GPU ({missing[0]}), and then had none", missing[0])
 
 
 def _races(executions: ExecutionPair, origin: Origin) -> Iterator[Cause]:

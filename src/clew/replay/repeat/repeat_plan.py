@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.errors import ClewError, NoContent, UsageError
-from clew.prov.locators import file_locator, path_of
+from clew.prov.locators import file_locator, is_gpu_device, path_of
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
@@ -39,10 +38,6 @@ _STANDARD_DEVICES = tuple(
     )
 )
 """Devices that every sandbox has."""
-_GPU_DEVICE = re.compile(
-    r"/dev/(nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/nvidia-cap\d+)|dri/(card|renderD)\d+|kfd)"
-)
-"""Device nodes that a sandbox gets if the user allows it. No others are ever bound."""
 _ALLOWED_SYS = ("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm")
 """Parts of /sys about processors and memory, read-only, if the execution used them. With a GPU the
 sandbox gets all of /sys, read-only: libraries look for the GPU there."""
@@ -248,8 +243,8 @@ def _select_devices(
             )
             (refused if part is None else given).add(part or path)
         elif path.startswith("/dev/") and not f"{path}/".startswith(_STANDARD_DEVICES):
-            (given if gpu and _GPU_DEVICE.fullmatch(path) else refused).add(path)
-    if any(_GPU_DEVICE.fullmatch(path) for path in given):
+            (given if gpu and is_gpu_device(path) else refused).add(path)
+    if any(is_gpu_device(path) for path in given):
         given = {path for path in given if not path.startswith("/sys/")} | {"/sys"}
         refused = {path for path in refused if not path.startswith("/sys/")}
     return tuple(sorted(given)), tuple(sorted(refused))
@@ -281,7 +276,7 @@ def _warnings(
     for device in devices:
         if not device.startswith("/sys"):
             yield f"it uses {device}: a device of this machine, not of the record"
-    gpus = [path for path in refused if _GPU_DEVICE.fullmatch(path)]
+    gpus = [path for path in refused if is_gpu_device(path)]
     if gpus:
         yield f"it used a GPU ({gpus[0]}), and now has none: --gpu allows it"
     others = [path for path in refused if path not in gpus]

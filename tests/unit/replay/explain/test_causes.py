@@ -73,6 +73,22 @@ def network(run: RecordBuilder, train: int, n: int) -> None:
             CHANCE,
             "it read /dev/urandom",
         ),
+        (
+            lambda run, train, n: run.reads(train, "/dev/nvidia0", None) if n == 1 else None,
+            ["gpu"],
+            "it used a GPU (/dev/nvidia0), and then had none",
+        ),
+        (
+            lambda run, train, n: (
+                run.reads(train, "/dev/nvidia0", None)
+                if n == 1
+                else run.looks(train, "absent", "/dev/nvidia0", "ENOENT")
+            ),
+            ["gpu"],
+            "it used a GPU (/dev/nvidia0), and then had none",
+        ),
+        # Both had it.
+        (lambda run, train, n: run.reads(train, "/dev/nvidia0", None), CHANCE, None),
     ],
 )
 def test_a_cause(facts: Facts, causes: list[str], detail: str | None) -> None:
