@@ -7,7 +7,6 @@ to tell, because pip shows nothing of a build that succeeds.
 
 from __future__ import annotations
 
-import platform
 import shutil
 import sys
 from pathlib import Path
@@ -50,7 +49,7 @@ class BuildWithWitness(build_py):
 
 
 class Wheel(bdist_wheel):
-    """One wheel for every Python 3; with the native programs, for every Linux of this architecture.
+    """One wheel for every Python 3; with the native programs, for every Linux of one architecture.
 
     The programs are static and the libraries need no libc, so they run with any: the tag names the
     oldest glibc that current versions of pip know.
@@ -58,11 +57,11 @@ class Wheel(bdist_wheel):
 
     def get_tag(self) -> tuple[str, str, str]:
         built = (Path(self.bdist_dir) / "clew" / "_native" / "clew-trace").exists()
-        return "py3", "none", f"manylinux_2_17_{platform.machine()}" if built else "any"
+        return "py3", "none", f"manylinux_2_17_{native.target_machine()}" if built else "any"
 
 
 class WithPrograms(Distribution):
-    """Programs, not extension modules, are compiled here; they need this machine as much."""
+    """Programs, not extension modules, are compiled here; they need their architecture as much."""
 
     def has_ext_modules(self) -> bool:
         return True

@@ -2,11 +2,12 @@
 
 `setup.py` calls it for `pip install`, the Makefile for development and for the strict check:
 
-    python native/build.py FOLDER [--strict]
+    python native/build.py FOLDER [--machine aarch64] [--strict]
 
 FOLDER gets the static executables `clew-trace` and `clew-sandbox`; `libclew-inject.so`, the library
-that clew-trace injects; and `libclew-chunk.so`, which cuts files into chunks. None needs a libc, so
-one build runs on every Linux of its architecture.
+that clew-trace injects on x86-64; and `libclew-chunk.so`, which cuts files into chunks. None needs
+a libc, so one build runs on every Linux of its architecture. For another architecture than this
+machine's, the compiler is Zig (PyPI: ziglang), which brings the headers and the libc of each.
 A build that is newer than every source is left alone, so calling it each time costs nothing.
 Only the standard library is used: this runs before anything is installed.
 """
@@ -20,17 +21,21 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+
+# The architectures whose system calls the tracer knows.
+MACHINES = ("x86_64", "aarch64")
 
 PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
     # Static: the tracer must start whatever the traced program's libraries look like.
     "clew-trace": ("trace", ("-static", "-pthread")),
     # Static: it starts in a fraction of a millisecond.
     "clew-sandbox": ("sandbox", ("-static",)),
-    # No libc: the library is loaded into programs built against any libc, or against none, so the
-    # compiler must not turn a loop into a call of strlen or memcpy either.
+    # x86-64 only. No libc: the library is loaded into programs built against any libc, or against
+    # none, so the compiler must not turn a loop into a call of strlen or memcpy either.
     "libclew-inject.so": (
         "inject",
         (
@@ -54,20 +59,36 @@ class NotBuilt(Exception):
     """The witness could not be built; the message says why, for the user to read."""
 
 
-def build(folder: Path, *, strict: bool = False) -> None:
+def target_machine() -> str:
+    """The architecture to build for: as Python packages are cross-compiled, another one than this
+    machine's is named by the variable _PYTHON_HOST_PLATFORM (linux-aarch64)."""
+    return sysconfig.get_platform().rpartition("-")[2]
+
+
+def build(folder: Path, *, machine: str | None = None, strict: bool = False) -> None:
     """Compile what is out of date into `folder`."""
-    compiler = _compiler()
+    machine = machine or target_machine()
+    if platform.system() != "Linux" or machine not in MACHINES:
+        raise NotBuilt(
+            "it knows the system calls of Linux on x86-64 and aarch64 only, and this is"
+            f" {platform.system()} on {machine}"
+        )
+    compiler = _compiler() if machine == platform.machine() else _cross_compiler(machine)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in PRODUCTS:
-        _product(name, folder, compiler, strict=strict)
+    for name, (part, flags) in PRODUCTS.items():
+        if machine == "x86_64" or part != "inject":
+            sources = [*(HERE / part).glob("*.c"), *(HERE / part / machine).glob("*.c")]
+            _product(folder / name, sorted(sources), [*compiler, *flags], strict=strict)
+
+
+def _cross_compiler(machine: str) -> list[str]:
+    zig = [sys.executable, "-m", "ziglang"]
+    if subprocess.run([*zig, "version"], capture_output=True).returncode:
+        raise NotBuilt(f"compiling for {machine} needs Zig: pip install ziglang")
+    return [*zig, "cc", "-target", f"{machine}-linux-musl", "-s"]
 
 
 def _compiler() -> list[str]:
-    system, machine = platform.system(), platform.machine()
-    if (system, machine) != ("Linux", "x86_64"):
-        raise NotBuilt(
-            f"it knows the system calls of Linux on x86-64 only, and this is {system} on {machine}"
-        )
     wanted = shlex.split(os.environ.get("CC", "")) or ["cc"]
     for candidate in (wanted, ["gcc"], ["clang"]):
         if shutil.which(candidate[0]):
@@ -75,23 +96,18 @@ def _compiler() -> list[str]:
     raise NotBuilt(f"there is no C compiler ({wanted[0]}, gcc and clang are not in PATH)")
 
 
-def _product(name: str, folder: Path, compiler: list[str], *, strict: bool) -> None:
-    part, flags = PRODUCTS[name]
-    sources = sorted((HERE / part).glob("*.c"))
-    if not sources:
-        raise NotBuilt(f"there are no sources in {HERE / part}")
-    target = folder / name
+def _product(target: Path, sources: list[Path], compiler: list[str], *, strict: bool) -> None:
     if target.exists() and target.stat().st_mtime_ns > _newest_source():
         return
-    draft = folder / f".{name}.{os.getpid()}"  # renamed into place: never half a program
-    words = [*compiler, *FLAGS, *(["-Werror"] if strict else []), *flags, "-o", str(draft)]
+    draft = target.with_name(f".{target.name}.{os.getpid()}")  # renamed: never half a program
+    words = [*compiler, *FLAGS, *(["-Werror"] if strict else []), "-o", str(draft)]
     print(shlex.join([*words, *map(str, sources)]), flush=True)
     ran = subprocess.run([*words, *map(str, sources)], stderr=subprocess.PIPE, text=True)
     sys.stderr.write(ran.stderr)
     if ran.returncode:
         draft.unlink(missing_ok=True)
         errors = [line for line in ran.stderr.splitlines() if "error" in line] or ["no message"]
-        raise NotBuilt(f"the C compiler failed on {name}: {errors[0]}")
+        raise NotBuilt(f"the C compiler failed on {target.name}: {errors[0]}")
     draft.replace(target)
 
 
@@ -104,10 +120,11 @@ def _newest_source() -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compile the system-call witness.")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--machine", choices=MACHINES, help="another than this machine's")
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
     wanted = parser.parse_args()
     try:
-        build(wanted.folder, strict=wanted.strict)
+        build(wanted.folder, machine=wanted.machine, strict=wanted.strict)
     except NotBuilt as reason:
         print(f"The witness was not built: {reason}", file=sys.stderr)
         return 1

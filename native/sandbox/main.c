@@ -23,13 +23,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
+#include <linux/mount.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -73,6 +73,8 @@ static void keep(int fd)
 
 static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
+static void close_range_of(unsigned first, unsigned last) { syscall(SYS_close_range, first, last, 0); }
+
 /* A descriptor of the caller that leaked into the sandbox would be a way out of it. */
 static void close_others(void)
 {
@@ -80,10 +82,10 @@ static void close_others(void)
 	qsort(kept, kept_count, sizeof *kept, ascending);
 	for (unsigned i = 0; i < kept_count; i++) {
 		if ((unsigned)kept[i] > from)
-			close_range(from, (unsigned)kept[i] - 1, 0);
+			close_range_of(from, (unsigned)kept[i] - 1);
 		from = (unsigned)kept[i] + 1;
 	}
-	close_range(from, ~0u, 0);
+	close_range_of(from, ~0u);
 }
 
 /* The word is FD=PATH: replaces descriptor FD by one of PATH on a detached clone of its mount. */
@@ -108,7 +110,7 @@ static void mount_apart(const char *word, unsigned long attributes)
 static void protect_devices(void)
 {
 	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
-	if (mount("/dev", "/dev", NULL, MS_BIND | MS_REC, NULL) ||
+	if (syscall(SYS_mount, "/dev", "/dev", NULL, MS_BIND | MS_REC, NULL) ||
 	    syscall(SYS_mount_setattr, AT_FDCWD, "/dev", AT_RECURSIVE, &read_only, sizeof read_only))
 		fail("cannot protect /dev");
 	/* /dev/null that was opened outside would still be on the other mount: open it again. */
@@ -159,8 +161,8 @@ static void init(int starter, char **command)
 		fail(command[0]);
 	}
 	/* Keep only stderr: an open pipe here would hide the end of the command from its reader. */
-	close_range(0, 1, 0);
-	close_range(3, ~0u, 0);
+	close_range_of(0, 1);
+	close_range_of(3, ~0u);
 	for (;;) { /* also reaps orphans of the namespace */
 		pid_t ended = wait(&status);
 		if (ended == child)
@@ -204,8 +206,8 @@ static int run(int tell, int go, char **command)
 	report(tell, child);
 	if (read(go, &byte, 1) != 1 || write(pair[0], &byte, 1) != 1)
 		return FAILED; /* our socket closes, so the read in `init` fails, and it ends */
-	close_range(0, 1, 0);
-	close_range(3, ~0u, 0);
+	close_range_of(0, 1);
+	close_range_of(3, ~0u);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return FAILED;
@@ -265,7 +267,7 @@ int main(int argc, char **argv)
 	/* Relative paths, so that DIR may hold characters that mount options cannot (comma, colon). volatile: the
 	 * overlay is thrown away, so nothing needs to be synced. */
 	if (chdir(folder) ||
-	    mount("overlay", "root", "overlay", 0, "lowerdir=lower,upperdir=upper,workdir=work,userxattr,volatile"))
+	    syscall(SYS_mount, "overlay", "root", "overlay", 0, "lowerdir=lower,upperdir=upper,workdir=work,userxattr,volatile"))
 		fail("cannot mount the overlay");
 	umask(mask);
 	return run(tell, go, argv + at + 1);

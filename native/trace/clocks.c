@@ -4,12 +4,12 @@
  * times out (timeouts.c). A new thread or child begins with the clock of its maker, and after waiting for a
  * child a thread is at least as late as the child was. So the clock depends on what is done and not on how
  * long it takes, never goes back, and loops that wait for a time end. The other clocks are real. */
+#include "arch.h"
 #include "memory.h"
 #include "pinning.h"
 #include "syscalls.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -25,8 +25,8 @@ struct child_clock {
 /* Every read returns a later time: a loop that waits for time to pass ends. */
 static int64_t advance_clock(struct task *task) { return pins.start + (task->clock += READ_COST); }
 
-/* Whether the call uses 64-bit times: on x86-64 all do, on i386 those that have no x86-64 number. */
-static bool wide(const struct task *task) { return task->info.arch == AUDIT_ARCH_X86_64 || task->call->nr < 0; }
+/* Whether the call uses 64-bit times: all native ones do, and those of i386 that have no native number. */
+static bool wide(const struct task *task) { return is_native(task) || task->call->nr < 0; }
 
 /* Writes seconds and the rest in the form that the call uses. */
 bool write_time(struct task *task, uint64_t address, int64_t seconds, int64_t rest)
@@ -120,7 +120,7 @@ static pid_t waited_child(struct task *task, int64_t result)
 	int32_t pid = 0;
 	if (task->call->op != OP_WAITID)
 		return (pid_t)result;
-	uint64_t siginfo = argument(task, 2), at = siginfo + (task->info.arch == AUDIT_ARCH_X86_64 ? 16 : 12);
+	uint64_t siginfo = argument(task, 2), at = siginfo + (is_native(task) ? 16 : 12);
 	if (result < 0 || (siginfo && peek(task->tid, at, &pid, sizeof pid) != sizeof pid))
 		return 0;
 	return siginfo ? pid : argument(task, 0) == P_PID ? (pid_t)argument(task, 1) : 0;

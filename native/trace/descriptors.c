@@ -179,7 +179,7 @@ static uint64_t hash_limits(pid_t pid)
 	uint64_t hash = 1;
 	for (int i = 0; i < RLIM_NLIMITS; i++) {
 		struct rlimit limit = {0, 0};
-		prlimit(pid, (enum __rlimit_resource)i, NULL, &limit);
+		syscall(SYS_prlimit64, pid, i, NULL, &limit);
 		hash = hash_bytes(hash, &limit, sizeof limit);
 	}
 	cpu_set_t cpus;

@@ -7,12 +7,12 @@
  *   SECCOMP_RET_ALLOW   the call runs; the tracer never knows of it
  *   SECCOMP_RET_TRACE   the call stops (PTRACE_EVENT_SECCOMP) before it runs
  *   SECCOMP_RET_ERRNO   the call fails; used for calls that would bypass the tracer */
+#include "arch.h"
 #include "pinning.h"
 #include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
@@ -150,12 +150,12 @@ static void add_rules(bool native)
 }
 
 /* In the child, before exec; the filter stays for all its descendants. The first check is the architecture:
- * the same number means different calls on x86-64 and i386. */
+ * the same number means different calls on x86-64 and i386. Calls of any other architecture are refused. */
 int filter_install(void)
 {
 	size = 0;
 	load(OFFSET(arch));
-	unsigned native = add(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
+	unsigned native = add(BPF_JMP | BPF_JEQ | BPF_K, ARCH_NATIVE, 1, 0);
 	/* An unconditional jump: a conditional one reaches only 255 instructions. */
 	unsigned other = add(BPF_JMP | BPF_JA, 0, 0, 0);
 	load(OFFSET(nr));
@@ -164,7 +164,7 @@ int filter_install(void)
 	add_rules(true);
 	program[other].k = size - other - 1;
 	(void)native;
-	add(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 1, 0);
+	add(BPF_JMP | BPF_JEQ | BPF_K, ARCH_NARROW, 1, 0);
 	ret(SECCOMP_RET_ERRNO | ENOSYS);
 	load(OFFSET(nr));
 	add_rules(false);

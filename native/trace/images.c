@@ -3,6 +3,7 @@
  * An image is one program that ran in a process: each exec begins a new one. Before the exec this module
  * reads the arguments and finds what the kernel will load (script, interpreter, loader). After it, it
  * records the new image and its inherited descriptors, and injects the library (stack.c). */
+#include "arch.h"
 #include "exec.h"
 #include "library.h"
 #include "memory.h"
@@ -11,10 +12,8 @@
 #include "syscalls.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +165,7 @@ static char *elf_loader(int file, const char *head, struct image *image)
 		if (size >= sizeof path || pread(file, path, size, wide ? (off_t)p.p_offset : (off_t)q.p_offset) != (ssize_t)size)
 			return NULL;
 		path[size] = 0;
-		image->dynamic = wide && elf->e_machine == EM_X86_64;
+		image->dynamic = wide && elf->e_machine == ARCH_MACHINE;
 		return must(strdup(path));
 	}
 	return NULL;
@@ -244,7 +243,7 @@ bool image_enter(struct task *task, const char *path)
 	struct image *image = must(calloc(1, sizeof *image));
 	/* execveat has the directory descriptor first. */
 	int shift = task->call->dir < 0 ? 0 : 1;
-	size_t word = task->info.arch == AUDIT_ARCH_X86_64 ? 8 : 4;
+	size_t word = is_native(task) ? 8 : 4;
 	list_read(&image->arguments, task->tid, task->info.seccomp.args[1 + shift], word);
 	struct list variables = {0};
 	if (reuse_enabled())

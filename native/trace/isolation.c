@@ -18,6 +18,8 @@
 
 static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
+static void close_range_of(unsigned first, unsigned last) { syscall(SYS_close_range, first, last, 0); }
+
 /* Sorts `kept` and closes the ranges between its descriptors; negative ones are skipped. */
 void close_all_but(int *kept, unsigned count)
 {
@@ -27,10 +29,10 @@ void close_all_but(int *kept, unsigned count)
 		if (kept[i] < 0)
 			continue;
 		if ((unsigned)kept[i] > from)
-			close_range(from, (unsigned)kept[i] - 1, 0);
+			close_range_of(from, (unsigned)kept[i] - 1);
 		from = (unsigned)kept[i] + 1;
 	}
-	close_range(from, ~0u, 0);
+	close_range_of(from, ~0u);
 }
 
 /* The holder. It blocks signals first, and ends when the socket to the tracer is closed. */

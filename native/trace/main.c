@@ -30,9 +30,10 @@
  *   syscalls.h  syscalls.c (table), filter.c (seccomp), syscall_entry.c, syscall_exit.c
  *   records.h   trace_file.c (format), records.c, observations.c, snapshots.c, output_ranges.c
  *   exec.h      images.c (exec), stack.c (injection), descriptors.c, reuse.c
- *   library.h   rings.c, detours.c, early_setup.c, isolation.c
+ *   library.h   rings.c, isolation.c, x86_64/detours.c, x86_64/early_setup.c
  *   pinning.h   pinning.c, clocks.c, timeouts.c, random.c, random_devices.c
- *   memory.h    memory.c */
+ *   memory.h    memory.c
+ *   arch.h      registers.c in x86_64/ and aarch64/ */
 #include "exec.h"
 #include "library.h"
 #include "pinning.h"

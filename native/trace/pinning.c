@@ -8,13 +8,11 @@
 #include "pinning.h"
 #include "syscalls.h"
 
-#include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/personality.h>
-#include <sys/ptrace.h>
 
 struct pins pins;
 
@@ -81,30 +79,4 @@ void pin_exec(struct task *task, struct stack *stack)
 bool pin_enter(struct task *task)
 {
 	return task->call->rule == RANDOM ? getrandom_enter(task) : clock_enter(task);
-}
-
-/* ---- answering for the kernel ---- */
-
-/* The register of the n-th argument, by architecture. */
-static size_t argument_register(const struct task *task, int n)
-{
-#define AT(name) offsetof(struct user_regs_struct, name)
-	static const size_t wide[] = {AT(rdi), AT(rsi), AT(rdx), AT(r10), AT(r8), AT(r9)};
-	static const size_t narrow[] = {AT(rbx), AT(rcx), AT(rdx), AT(rsi), AT(rdi), AT(rbp)};
-	return (task->info.arch == AUDIT_ARCH_X86_64 ? wide : narrow)[n];
-}
-
-/* Skips the call (number -1) and sets its result. */
-void call_skip(struct task *task, int64_t result)
-{
-	ptrace(PTRACE_POKEUSER, task->tid, AT(orig_rax), -1l);
-	call_set_result(task, result);
-}
-
-/* Sets what the program finds as the result of its call. */
-void call_set_result(struct task *task, int64_t result) { ptrace(PTRACE_POKEUSER, task->tid, AT(rax), result); }
-
-void argument_set(struct task *task, int n, uint64_t value)
-{
-	ptrace(PTRACE_POKEUSER, task->tid, argument_register(task, n), value);
 }

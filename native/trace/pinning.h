@@ -22,9 +22,6 @@ void pin_addresses(void);
 void pin_task(struct task *maker, struct task *born);
 void pin_exec(struct task *task, struct stack *stack); /* a new program; NULL: its stack could not be read */
 bool pin_enter(struct task *task);
-void call_skip(struct task *task, int64_t result);
-void call_set_result(struct task *task, int64_t result);
-void argument_set(struct task *task, int n, uint64_t value);
 
 /* clocks.c, timeouts.c */
 bool write_time(struct task *task, uint64_t address, int64_t seconds, int64_t rest);

@@ -3,6 +3,7 @@
  * The key is derived from the seed and from the position of the thread: the key of its maker, the number of
  * threads and children that this one made before, and the programs it has run. So threads and processes
  * that race do not take numbers from each other. */
+#include "arch.h"
 #include "memory.h"
 #include "pinning.h"
 #include "syscalls.h"

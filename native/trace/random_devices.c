@@ -3,12 +3,12 @@
  * A process that has one of them open is stopped at every call until it closes it, and its reads from the
  * device are answered from its stream. That is slow but rare: programs use getrandom. The device is
  * recognized by its number, so it does not matter by what name it was opened or how it was inherited. */
+#include "arch.h"
 #include "memory.h"
 #include "pinning.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +18,19 @@
 
 enum use { NOTHING, READ, READ_PARTS, CARRY, CARRY_FIRST, CLOSE };
 
-/* Calls that read from a descriptor, on x86-64 and on i386. CARRY moves data between descriptors: the second
+/* Calls that read from a descriptor, by number. CARRY moves data between descriptors: the second
  * argument is the source, of CARRY_FIRST the first. */
 static const struct { int nr, nr32; enum use use; } uses[] = {
-	{0, 3, READ},		 /* read */
-	{17, 180, READ},	 /* pread64 */
-	{19, 145, READ_PARTS},	 /* readv */
-	{295, 333, READ_PARTS},	 /* preadv */
-	{327, 378, READ_PARTS},	 /* preadv2 */
-	{40, 187, CARRY},	 /* sendfile */
-	{-1, 239, CARRY},	 /* sendfile64 */
-	{275, 313, CARRY_FIRST}, /* splice */
-	{326, 377, CARRY_FIRST}, /* copy_file_range */
-	{3, 6, CLOSE},		 /* close */
+	{NUMBERS(0, 3, 63), READ},		 /* read */
+	{NUMBERS(17, 180, 67), READ},	 /* pread64 */
+	{NUMBERS(19, 145, 65), READ_PARTS},	 /* readv */
+	{NUMBERS(295, 333, 69), READ_PARTS},	 /* preadv */
+	{NUMBERS(327, 378, 286), READ_PARTS},	 /* preadv2 */
+	{NUMBERS(40, 187, 71), CARRY},	 /* sendfile */
+	{NUMBERS(-1, 239, -1), CARRY},	 /* sendfile64 */
+	{NUMBERS(275, 313, 76), CARRY_FIRST}, /* splice */
+	{NUMBERS(326, 377, 285), CARRY_FIRST}, /* copy_file_range */
+	{NUMBERS(3, 6, 57), CLOSE},		 /* close */
 };
 
 /* Character devices 1:8 (random) and 1:9 (urandom). */
@@ -78,7 +78,7 @@ void devices_inherited(struct proc *proc) { proc->has_random_device = pins.rando
 /* readv: the buffers are filled one after the other, as the kernel would. */
 static int64_t read_parts(struct task *task, uint64_t address, uint64_t count)
 {
-	bool wide = task->info.arch == AUDIT_ARCH_X86_64;
+	bool wide = is_native(task);
 	int64_t done = 0;
 	if (count > UIO_MAXIOV)
 		return -EINVAL;
@@ -99,7 +99,7 @@ static int64_t read_parts(struct task *task, uint64_t address, uint64_t count)
 static enum use use_of(uint32_t arch, uint64_t nr)
 {
 	for (unsigned i = 0; i < sizeof uses / sizeof *uses; i++)
-		if ((arch == AUDIT_ARCH_X86_64 ? uses[i].nr : uses[i].nr32) == (int)nr)
+		if ((arch == ARCH_NATIVE ? uses[i].nr : uses[i].nr32) == (int)nr)
 			return uses[i].use;
 	return NOTHING;
 }

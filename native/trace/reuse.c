@@ -4,19 +4,17 @@
  * turned into an exit with the status that the program would have had. The question has the form of a
  * record (R_ASK, docs/formats/trace.md) and carries copies of the descriptors that the program would write
  * to; the answer is a `struct answer`. Nothing is asked about a file that cannot be executed. */
+#include "arch.h"
 #include "exec.h"
 #include "memory.h"
 #include "records.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <unistd.h>
 
 /* Descriptors in one question. */
@@ -127,18 +125,6 @@ static bool ask(struct task *task, const struct list *arguments, const struct li
 	return answered;
 }
 
-/* Turns the stopped execve into exit_group(status): the registers are changed before the kernel reads them. */
-static bool replace_with_exit(struct task *task, uint32_t status)
-{
-	struct user_regs_struct registers;
-	if (ptrace(PTRACE_GETREGS, task->tid, NULL, &registers))
-		return false;
-	bool wide = task->info.arch == AUDIT_ARCH_X86_64;
-	registers.orig_rax = wide ? 231 : 252; /* exit_group */
-	*(wide ? &registers.rdi : &registers.rbx) = status;
-	return !ptrace(PTRACE_SETREGS, task->tid, NULL, &registers);
-}
-
 /* Whether the program was reused and the exec became an exit. */
 bool reuse_instead_of_exec(struct task *task, const struct list *arguments, const struct list *variables)
 {
@@ -148,7 +134,7 @@ bool reuse_instead_of_exec(struct task *task, const struct list *arguments, cons
 	if (ask_socket < 0 || access(task->path, X_OK))
 		return false;
 	output_positions(before);
-	if (!ask(task, arguments, variables, &answer) || !answer.done || !replace_with_exit(task, answer.status))
+	if (!ask(task, arguments, variables, &answer) || !answer.done || !call_become_exit(task, answer.status))
 		return false;
 	/* What was written between `before` and `after` is the output that the other process replayed. */
 	uint32_t previous = proc->image;

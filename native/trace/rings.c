@@ -192,8 +192,9 @@ void ring_drain(struct proc *proc)
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
 	uint32_t drained = 0;
 	while (tail % 8 == 0 && drained < CLEW_DATA) {
+		uint32_t at = (uint32_t)(tail % CLEW_DATA), *first = (uint32_t *)(ring->data + at);
 		/* Acquire: the record was complete when its size was written. */
-		uint32_t at = (uint32_t)(tail % CLEW_DATA), size = __atomic_load_n((uint32_t *)(ring->data + at), __ATOMIC_ACQUIRE);
+		uint32_t size = __atomic_load_n(first, __ATOMIC_ACQUIRE);
 		/* Not written yet, or forged: stop here, and try again at the next drain. */
 		if (!size || size % 8 || size > CLEW_DATA - at)
 			break;

@@ -4,6 +4,8 @@
  * Some processes need each other: the ends of a pipe, a server and its clients, a child and the parent that
  * feeds it. So when no process moves any more, the one that was held last goes on. It also goes on after a
  * while in which all others only sleep, or after a long time in any case: a process may be polling for it. */
+#include "arch.h"
+#include "syscalls.h"
 #include "tasks.h"
 
 #include <stdio.h>
@@ -69,19 +71,20 @@ void serial_gone(struct task *task)
 static uint64_t switches;
 static bool moving, sleeping;
 
-/* Whether the task is in nanosleep or clock_nanosleep (on either architecture), from /proc/PID/syscall. */
+static bool is_sleep(const struct call *call) { return call && (call->op == OP_NANOSLEEP || call->op == OP_CLOCK_NANOSLEEP); }
+
+/* Whether the task sleeps for a time, from /proc/PID/syscall, which does not tell the architecture. */
 static bool sleeps(const struct task *task)
 {
 	char name[64];
-	int call = -1;
+	int number = -1;
 	snprintf(name, sizeof name, "/proc/%d/syscall", task->tid);
 	FILE *file = fopen(name, "re");
-	if (file && fscanf(file, "%d", &call) != 1)
-		call = -1;
+	if (file && fscanf(file, "%d", &number) != 1)
+		number = -1;
 	if (file)
 		fclose(file);
-	/* Nanosleep, clock_nanosleep. */
-	return call == 35 || call == 230 || call == 162 || call == 267 || call == 407;
+	return number >= 0 && (is_sleep(call_find(ARCH_NATIVE, (unsigned)number)) || is_sleep(call_find(ARCH_NARROW, (unsigned)number)));
 }
 
 /* Adds one task to the picture: its state and its count of context switches. A task that is asleep at both

@@ -4,6 +4,7 @@
  * inject the library the tracer adds LD_PRELOAD and CLEW_RING to the variables. It does so here and not in
  * the arguments of execve: no other thread can use this memory yet, and the calling process, which may share
  * its memory with a parent that goes on (vfork), is never changed. */
+#include "arch.h"
 #include "exec.h"
 #include "library.h"
 #include "memory.h"
@@ -14,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 #include <unistd.h>
 
 #define MOST (8u << 20) /* bytes of the table: above what the kernel allows for arguments and variables */
@@ -66,22 +64,11 @@ static size_t parse(struct stack *stack, size_t have)
 	return 0;
 }
 
-/* The kernel returns the smaller register set for a 32-bit program: its size tells which one it is. */
-static bool stack_pointer(pid_t pid, struct stack *stack)
-{
-	struct iovec registers = {&stack->registers, sizeof stack->registers};
-	if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &registers))
-		return false;
-	stack->word = registers.iov_len == sizeof stack->registers ? 8 : 4;
-	stack->at = stack->word == 8 ? stack->registers.rsp : ((uint32_t *)&stack->registers)[15];
-	return true;
-}
-
 /* The size of the table is not known before it is read: doubles the room until it fits. */
 bool stack_read(struct stack *stack, pid_t pid)
 {
 	memset(stack, 0, sizeof *stack);
-	if (!stack_pointer(pid, stack))
+	if (!stack_pointer_read(stack, pid))
 		return false;
 	for (size_t room = 8192; room <= MOST; room *= 2) {
 		stack->table = must(realloc(stack->table, room));
@@ -178,8 +165,7 @@ static bool add(struct stack *stack, pid_t pid, const struct list *list, const c
 	free(preload);
 	if (!done)
 		return false;
-	stack->registers.rsp = at;
-	return !ptrace(PTRACE_SETREGS, pid, NULL, &stack->registers);
+	return stack_pointer_move(stack, pid, at);
 }
 
 /* Whether the library was injected. Not into a program of another user, which could open neither the library

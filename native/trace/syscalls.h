@@ -16,7 +16,7 @@ enum operation {
  * only if the clock or randomness is pinned: the order matters. */
 enum rule { STOP, PASS, PASS_FLAGS, PASS_NAMED, STOP_ADDRESSED, STOP_SHARED, REFUSE, CLOCK, CLOCK_WALL, CLOCK_TIMED, CLOCK_FUTEX, RANDOM };
 struct call {
-	int nr, nr32; /* on x86-64 and i386; -1: does not exist */
+	int nr, nr32; /* native, and of 32-bit programs (arch.h); -1: does not exist */
 	enum operation op;
 	enum rule rule;
 	int8_t dir, path, flags; /* argument numbers; -1: none */

@@ -10,7 +10,7 @@ from clew.errors import RecordingFailed
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "_native"
 TRACER = DIRECTORY / "clew-trace"
-LIBRARY = DIRECTORY / "libclew-inject.so"
+LIBRARY = DIRECTORY / "libclew-inject.so"  # x86-64 only: the tracer works without it
 SANDBOX = DIRECTORY / "clew-sandbox"
 
 
@@ -32,7 +32,7 @@ def tracer_command(
     command: Sequence[str],
     *,
     tracer: str,
-    library: str,
+    library: str | None,
     trace: str,
     spool: str | None,
     notify: int,
@@ -59,7 +59,7 @@ def tracer_command(
     `serial`: run one process at a time; `prompt`: write the records of a child as soon as it ends;
     `isolated`: the command is not trusted and must not reach the tracer.
     """
-    arguments = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
+    arguments = [tracer, "--out", trace, "--notify", str(notify)]
     if starter is not None:
         arguments += ["--starter", str(starter)]
     if spool is not None:
@@ -71,6 +71,7 @@ def tracer_command(
     for descriptor, (flags, path) in (opened or {}).items():
         arguments += ["--open", f"{descriptor}:{flags}:{path}"]
     options = {
+        "--library": library,
         "--pin-clock": pin_clock,
         "--pin-random": pin_random,
         "--serial": 1 if serial else None,

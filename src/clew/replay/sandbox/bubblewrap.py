@@ -190,10 +190,11 @@ class Sandbox:
         return [*words, "--chdir", os.fspath(self.cwd), "--"]
 
     def _tracer_command(self, what: LaunchOptions) -> list[str]:
+        library = tracer_binary.LIBRARY
         return tracer_binary.tracer_command(
             what.command,
             tracer=self._mount("--read-only", tracer_binary.TRACER),
-            library=self._mount("--read-only", tracer_binary.LIBRARY),
+            library=self._mount("--read-only", library) if library.exists() else None,
             trace=self._inherit(os.open(what.trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)),
             spool=self._mount("--tree", what.spool) if what.spool else None,
             notify=what.notify,

@@ -13,11 +13,11 @@
  * - while no second thread can be about to run them.
  *
  * Everywhere else nothing changes, and the call stops. */
-#include "library.h"
-#include "memory.h"
+#include "../arch.h"
+#include "../library.h"
+#include "../memory.h"
 
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -186,7 +186,7 @@ static bool may_change(const struct task *task)
 {
 	const struct proc *proc = task->proc;
 	return proc->loader && proc->slot && can_detour(task->info.seccomp.nr) && proc->tasks == 1 && !proc->memory &&
-	       !proc->sharers && task->info.arch == AUDIT_ARCH_X86_64 && !opens_for_writing(task);
+	       !proc->sharers && is_native(task) && !opens_for_writing(task);
 }
 
 /* The site of the call that just stopped, if it is in the loader and could be detoured; 0: no. */
