@@ -51,6 +51,9 @@ static int find_shared_fd(pid_t other, pid_t pid, const struct descriptor *held)
 {
 	char folder[64], name[PATH_MAX_];
 	int found = -1;
+	/* It was most likely inherited under the same number. */
+	if (!syscall(SYS_kcmp, pid, other, KCMP_FILE, held->fd, held->fd))
+		return held->fd;
 	snprintf(folder, sizeof folder, "/proc/%d/fd", other);
 	DIR *entries = opendir(folder);
 	for (struct dirent *entry; entries && found < 0 && (entry = readdir(entries));) {

@@ -275,13 +275,35 @@ void image_failed(struct task *task)
 /* An exec of an absent file: its outcome is known at the next stop. */
 bool image_outcome_pending(const struct task *task) { return task->image && task->image->absent; }
 
+/* The state of a loaded file, and its path without links; false: there is none. A build starts the same few
+ * programs again and again: the path of a file in the same state is not resolved again. */
+static bool loaded_file(const char *path, struct clew_facts *facts, const char **real)
+{
+	static struct {
+		char *path, *real;
+		struct clew_facts facts;
+	} known[64];
+	if (!facts_of(path, true, facts))
+		return false;
+	uint64_t at = hash_bytes(1, path, strlen(path)) % (sizeof known / sizeof *known);
+	if (!known[at].path || strcmp(known[at].path, path) || memcmp(&known[at].facts, facts, offsetof(struct clew_facts, mode))) {
+		free(known[at].path);
+		free(known[at].real);
+		known[at].path = must(strdup(path));
+		known[at].real = canonical(path, true);
+		known[at].facts = *facts;
+	}
+	*real = known[at].real;
+	return true;
+}
+
 /* The kernel opened these files itself: no open call will be seen for them. */
 static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *image)
 {
 	for (unsigned i = 0; i < image->loaded_count; i++) {
 		struct clew_facts facts;
-		char *real = canonical(image->loaded[i], true);
-		if (facts_of(real, true, &facts)) {
+		const char *real;
+		if (loaded_file(image->loaded[i], &facts, &real)) {
 			/* Names the loader file, so that known detour sites apply to it (detours.c). */
 			if (image->loaded[i] == image->loader)
 				proc->loader_file = hash_bytes(1, &facts, offsetof(struct clew_facts, mode));
@@ -290,7 +312,6 @@ static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *ima
 			if (facts.mode & S_ISUID && !stat(real, &st) && st.st_uid != geteuid())
 				emit_gap(proc, "set-uid", real, "a traced program runs without the privilege of its set-uid bit");
 		}
-		free(real);
 	}
 }
 
@@ -388,19 +409,20 @@ void image_ending(struct proc *proc)
 	}
 }
 
-static void record_descriptor(struct proc *proc, const char *folder, int fd, bool files, unsigned *streams)
+/* `folder` is open: a lookup from there costs half of one by a whole path of /proc. */
+static void record_descriptor(struct proc *proc, int folder, const char *link, bool files, unsigned *streams)
 {
-	char link[96], name[PATH_MAX_];
+	char name[PATH_MAX_];
+	int fd = atoi(link);
 	struct stat own;
 	struct clew_facts facts;
-	if (!descriptor_path(proc->pid, fd, name) || (!files && name[0] == '/'))
+	if (!link_path(folder, link, name) || (!files && name[0] == '/'))
 		return;
-	snprintf(link, sizeof link, "%s/%d", folder, fd);
-	if (lstat(link, &own))
+	if (fstatat(folder, link, &own, AT_SYMLINK_NOFOLLOW))
 		return;
 	/* The permissions of the /proc link say how the descriptor was opened: r for reading, w for writing. */
 	int access_mode = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
-	bool known = files && facts_of(link, true, &facts);
+	bool known = files && facts_at(folder, link, true, &facts);
 	if (files) {
 		descriptors_add(proc, fd, access_mode, name, known ? &facts : NULL);
 		*streams |= known ? output_streams_of(&facts) : 0;
@@ -421,7 +443,7 @@ static void record_descriptor(struct proc *proc, const char *folder, int fd, boo
 	if (!proc_first_time(proc, hash))
 		return;
 	if (!files) /* only now: most are already known, and a stat each would be wasted */
-		known = facts_of(link, true, &facts);
+		known = facts_at(folder, link, true, &facts);
 	/* The program can read it: its content is kept before it is changed. */
 	if (known && access_mode & 1)
 		snapshots_note_read(&facts);
@@ -439,7 +461,7 @@ void image_record_descriptors(struct proc *proc, bool files)
 	DIR *list = opendir(folder);
 	for (struct dirent *entry; list && (entry = readdir(list));)
 		if (entry->d_name[0] != '.')
-			record_descriptor(proc, folder, atoi(entry->d_name), files, &streams);
+			record_descriptor(proc, dirfd(list), entry->d_name, files, &streams);
 	if (list)
 		closedir(list);
 	if (!files)

@@ -19,10 +19,11 @@ void ring_unshare(struct proc *child);
 void ring_drain(struct proc *proc);
 void rings_drain(void);
 bool is_ring_path(const char *path);
+bool is_ring_file(const struct clew_facts *facts);
 
 /* detours.c */
 #define NO_LIBRARY (CLEW_MAX_DETOURS + 1) /* as a count of detours: more than allowed, so none is tried */
-void detour_try(struct task *task);
+bool detour_try(struct task *task); /* whether the process makes the call again */
 uint64_t detour_site(const struct task *task); /* address of the two instructions that made this call; 0: not changeable */
 void detours_install_known(struct task *task);
 

@@ -105,6 +105,9 @@ static struct sigaction saved_actions[IGNORED_COUNT];
 static void ignore_signals(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	/* wait4 reports stops: a signal for each of them would only cost time. */
+	struct sigaction no_stops = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
+	sigaction(SIGCHLD, &no_stops, NULL);
 	for (unsigned i = 0; i < IGNORED_COUNT; i++)
 		sigaction(ignored_signals[i], &ignore, &saved_actions[i]);
 }

@@ -58,9 +58,9 @@ void strip_deleted_mark(char *path)
 		path[size - more] = 0;
 }
 
-bool link_path(const char *link, char *to)
+bool link_path(int folder, const char *link, char *to)
 {
-	ssize_t size = readlink(link, to, PATH_MAX_ - 1);
+	ssize_t size = readlinkat(folder, link, to, PATH_MAX_ - 1);
 	if (size <= 0)
 		return false;
 	to[size] = 0;
@@ -73,7 +73,7 @@ bool descriptor_path(pid_t pid, int fd, char *to)
 {
 	char link[64];
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, fd);
-	return link_path(link, to);
+	return link_path(AT_FDCWD, link, to);
 }
 
 /* These paths depend on who opens them: for the tracer they must lead through the /proc of the process. */
@@ -155,12 +155,14 @@ void facts_from(const struct stat *st, struct clew_facts *facts)
 	facts->ctime = st->st_ctim.tv_sec * 1000000000l + st->st_ctim.tv_nsec;
 }
 
-/* The state of the file at a path; false: there is none. */
-bool facts_of(const char *path, bool follow, struct clew_facts *facts)
+/* The state of the file at a path, which may be relative to an open directory; false: there is none. */
+bool facts_at(int folder, const char *path, bool follow, struct clew_facts *facts)
 {
 	struct stat st;
-	if ((follow ? stat : lstat)(path, &st))
+	if (fstatat(folder, path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW))
 		return false;
 	facts_from(&st, facts);
 	return true;
 }
+
+bool facts_of(const char *path, bool follow, struct clew_facts *facts) { return facts_at(AT_FDCWD, path, follow, facts); }

@@ -12,8 +12,9 @@ char *absolute(struct task *task, int dirfd, const char *path);
 char *canonical(const char *path, bool follow);
 void strip_deleted_mark(char *path);
 /* These two write up to PATH_MAX_ bytes. */
-bool link_path(const char *link, char *to);
+bool link_path(int folder, const char *link, char *to);
 bool descriptor_path(pid_t pid, int fd, char *to);
+bool facts_at(int folder, const char *path, bool follow, struct clew_facts *facts);
 bool facts_of(const char *path, bool follow, struct clew_facts *facts);
 void facts_from(const struct stat *st, struct clew_facts *facts);
 

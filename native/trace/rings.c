@@ -18,6 +18,7 @@ uint64_t *sequence = &local_sequence;
 
 static char path[64];
 static int file = -1;
+static struct clew_facts file_facts;
 static uint8_t *base;
 /* The process of each slot; slots of processes that ended are used again. */
 static struct proc *owners[CLEW_SLOTS];
@@ -43,6 +44,9 @@ void rings_open(void)
 	head->magic = CLEW_MAGIC;
 	sequence = &head->seq;
 	file = fd;
+	struct stat st;
+	if (!fstat(fd, &st))
+		facts_from(&st, &file_facts);
 	rings_set_holder(getpid());
 }
 
@@ -57,6 +61,7 @@ void rings_set_holder(pid_t pid)
 
 const char *rings_path(void) { return path; }
 bool is_ring_path(const char *other) { return path[0] && !strcmp(path, other); }
+bool is_ring_file(const struct clew_facts *facts) { return facts->dev == file_facts.dev && facts->ino == file_facts.ino; }
 
 static struct clew_ring *ring_of(const struct proc *proc)
 {

@@ -65,6 +65,11 @@ static bool enter_open(struct task *task)
 			task->proc->detours = task->proc->known;
 		return false;
 	}
+	/* The loader opens the injected library: not recorded. The next call sets it up (early_setup.c). */
+	if (task->proc->early == LIBRARY_INJECTED && stack_is_library(task->path)) {
+		task->proc->early = LIBRARY_OPENED;
+		return false;
+	}
 	/* An open for reading destroys nothing: only its outcome matters. O_PATH opens no content, O_TMPFILE
 	 * no existing file. */
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
@@ -102,7 +107,7 @@ static void enter_followed(struct task *task)
 {
 	char target[PATH_MAX_];
 	task->existed = facts_of(task->path, true, &task->before);
-	bool nameless = !strncmp(task->path, "/proc/", 6) && link_path(task->path, target) && target[0] == '/';
+	bool nameless = !strncmp(task->path, "/proc/", 6) && link_path(AT_FDCWD, task->path, target) && target[0] == '/';
 	char *followed = nameless ? must(strdup(target)) : canonical(task->path, true);
 	free(task->path);
 	task->path = followed;
@@ -155,10 +160,10 @@ static bool enter_map(struct task *task)
 	struct stat own;
 	int fd = (int)argument(task, task->call->dir);
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, fd);
-	if (lstat(link, &own) || !(own.st_mode & S_IWUSR) || !use_descriptor_path(task, fd) || is_ring_path(task->path))
+	if (lstat(link, &own) || !(own.st_mode & S_IWUSR))
 		return false;
 	task->existed = facts_of(link, true, &task->before);
-	return task->existed && S_ISREG(task->before.mode) &&
+	return task->existed && S_ISREG(task->before.mode) && !is_ring_file(&task->before) && use_descriptor_path(task, fd) &&
 	       proc_first_time(task->proc, hash_bytes(R_CHANGE, &task->before, 2 * sizeof(uint64_t)));
 }
 
@@ -177,7 +182,8 @@ bool syscall_enter(struct task *task)
 		return true;
 	/* What the process recorded itself happened before this call: write it first. */
 	ring_drain(task->proc);
-	detour_try(task);
+	if (detour_try(task))
+		return false;
 	free(task->path);
 	free(task->path2);
 	task->path2 = NULL;

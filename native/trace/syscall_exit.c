@@ -30,11 +30,6 @@ static void leave_open(struct task *task, int64_t result)
 			emit_open(task->proc, task->seq, task->path, NULL, flags, (int)-result, NULL, NULL);
 		return;
 	}
-	/* The loader opened the injected library: not recorded. The next call sets it up (early_setup.c). */
-	if (task->path && task->proc->early == LIBRARY_INJECTED && stack_is_library(task->path)) {
-		task->proc->early = LIBRARY_OPENED;
-		return;
-	}
 	/* Through the new descriptor, not the path: the path may lead elsewhere by now. */
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, (int)result);
 	bool named = descriptor_path(task->proc->pid, (int)result, real) && real[0] == '/';

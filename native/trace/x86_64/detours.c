@@ -199,17 +199,32 @@ uint64_t detour_site(const struct task *task)
 	return there ? site : 0;
 }
 
-/* Detours the call that just stopped, if that is safe and the library is set up. */
-void detour_try(struct task *task)
+/* Lets the process make the stopped call again from the start of its instructions, which lead to the library
+ * now. That saves the stop at the end of the call. */
+static bool make_again(struct task *task, uint64_t site)
+{
+	struct user_regs_struct registers;
+	if (ptrace(PTRACE_GETREGS, task->tid, NULL, &registers))
+		return false;
+	registers.rip = site;
+	registers.rax = registers.orig_rax; /* the number of the call, which the kernel has replaced by a result */
+	registers.orig_rax = (uint64_t)-1;  /* no call now */
+	return !ptrace(PTRACE_SETREGS, task->tid, NULL, &registers);
+}
+
+/* Detours the call that just stopped, if that is safe and the library is set up. Returns whether the process
+ * makes the call again, through the library: then there is nothing to record here. */
+bool detour_try(struct task *task)
 {
 	struct proc *proc = task->proc;
 	struct clew_local local;
 	uint64_t site = task->info.instruction_pointer - SIZE;
 	if (proc->detours >= CLEW_MAX_DETOURS || !may_change(task))
-		return;
+		return false;
 	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.handler)
-		return;
-	if (site - proc->loader <= LOADER || (local.libc && site - local.libc < local.libc_end - local.libc))
-		/* Counted also when it fails, so that it is not tried for ever. */
-		install_detour(task, site, proc->detours++);
+		return false;
+	if (site - proc->loader > LOADER && !(local.libc && site - local.libc < local.libc_end - local.libc))
+		return false;
+	/* Counted also when it fails, so that it is not tried for ever. */
+	return install_detour(task, site, proc->detours++) && make_again(task, site);
 }
