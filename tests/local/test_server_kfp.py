@@ -3,11 +3,9 @@ break off, pages while others write."""
 
 from __future__ import annotations
 
-import io
 import json
 import socket
 import threading
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,7 +85,15 @@ def test_what_is_not_there_cannot_be_changed(client: httpx2.Client, method: str,
 
 
 RUN = {"display_name": "r", "pipeline_spec": PIPELINE}
-TRIGGER = {"periodic_schedule": {"interval_second": "3600"}}
+BACKWARDS = {"start_time": "2030-01-02T00:00:00Z", "end_time": "2030-01-01T00:00:00Z"}
+
+
+def every(seconds: str, **times: str) -> dict[str, Any]:
+    """A trigger."""
+    return {"periodic_schedule": {"interval_second": seconds, **times}}
+
+
+TRIGGER = every("3600")
 
 
 @pytest.mark.parametrize(
@@ -117,11 +123,11 @@ TRIGGER = {"periodic_schedule": {"interval_second": "3600"}}
         ("recurringruns", {**RUN, "trigger": {"cron_schedule": {}}}, "cron"),
         ("recurringruns", {**RUN, "trigger": {"cron_schedule": {"cron": "hourly"}}}, "fields"),
         ("recurringruns", {**RUN, "trigger": {"periodic_schedule": {}}}, "interval_second"),
-        (
-            "recurringruns",
-            {**RUN, "trigger": {"periodic_schedule": {"interval_second": "1e3"}}},
-            "integer",
-        ),
+        ("recurringruns", {**RUN, "trigger": every("1e3")}, "integer"),
+        ("recurringruns", {**RUN, "trigger": every("-5")}, "interval_second"),
+        ("recurringruns", {**RUN, "trigger": every("60", start_time="soon")}, "start_time"),
+        ("recurringruns", {**RUN, "trigger": every("60", **BACKWARDS)}, "end_time"),
+        ("recurringruns", {**RUN, "trigger": TRIGGER, "max_concurrency": 11}, "max_concurrency"),
         ("recurringruns", {**RUN, "trigger": TRIGGER, "mode": "ON"}, "mode"),
         ("recurringruns", {**RUN, "trigger": TRIGGER, "max_concurrency": "0"}, "max_concurrency"),
         ("recurringruns", {**RUN, "trigger": TRIGGER, "no_catchup": "maybe"}, "no_catchup"),
@@ -155,22 +161,10 @@ def test_what_belongs_to_nothing_is_not_found(client: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize("path", KINDS)
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"page_size": "-1"},
-        {"page_size": "many"},
-        {"page_token": "made up"},
-        {"sort_by": "size"},
-        {"filter": "nonsense"},
-        {"filter": '{"predicates": [{"key": "size", "operation": 1, "stringValue": "1"}]}'},
-        {"filter": '{"predicates": [{"key": "name", "operation": 1, "stringValue": "a\\u0000"}]}'},
-    ],
-)
-def test_lists_refuse_what_makes_no_sense(
-    client: httpx2.Client, path: str, asked: dict[str, str]
-) -> None:
-    refusal(client.get(path, params=asked), 400, 3)
+def test_lists_refuse_what_makes_no_sense(client: httpx2.Client, path: str) -> None:
+    """The tests of `list_pages` try every kind of nonsense."""
+    for asked in ({"page_size": "-1"}, {"page_token": "x"}, {"sort_by": "x"}, {"filter": "x"}):
+        refusal(client.get(path, params=asked), 400, 3)
 
 
 def test_both_spellings_are_understood(client: httpx2.Client) -> None:
@@ -228,42 +222,23 @@ def test_a_pipeline_has_the_name_that_is_given_or_that_of_its_file(client: httpx
     assert "already" in refusal(upload(client, TEXT, **asked), 409, 6)
 
 
-def _zip_bomb() -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("pipeline.yaml", b"a" * (100 << 20))
-    return made.getvalue()
-
-
-YAML_BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
-    b"%c: &%c [%s]\n" % (name, name, b",".join([b"*%c" % (name - 1)] * 9))
-    for name in range(ord("b"), ord("k"))
-)
-
-
 @pytest.mark.parametrize(
     ("data", "why"),
     [
         (b"", "empty"),
-        (b"no pipeline", "not a mapping"),
         (b"a: [", "YAML"),
         (b"\xff\xfe", "UTF-8"),
         pytest.param(b"[" * 100_000, "nested", id="nested"),
-        (YAML_BOMB, "more than"),
-        (_zip_bomb(), "larger"),
         (b"PK\x03\x04rubbish", "unpacked"),
-        (b"\x1f\x8brubbish", "unpacked"),
     ],
 )
 def test_bad_packages_are_refused_and_leave_nothing(
-    client: httpx2.Client, server: Server, data: bytes, why: str
+    client: httpx2.Client, data: bytes, why: str
 ) -> None:
+    """The tests of `uploads` try every kind of bad package."""
     assert why in refusal(upload(client, data, name="bad"), 400, 3)
     refusal(client.get("pipelines/names/bad"), 404, 5)
     assert client.get("healthz").json() == {"multi_user": False}
-    own = server.address + "/api/v1/runs"
-    if b"\xff" not in data and data[:2] not in (b"PK", b"\x1f\x8b"):
-        assert client.post(own, json={"spec": data.decode()}).status_code in (400, 422)
 
 
 def test_a_form_without_a_file_is_refused(client: httpx2.Client) -> None:
@@ -335,41 +310,6 @@ def test_a_server_that_is_killed_meanwhile_leaves_nothing(
     ):
         assert upload(client, TEXT, name="broken").status_code == 200
     assert kept(project) == [(1,), (1,), (1,)]
-
-
-def test_pages_stay_right_while_others_write(server: Server, client: httpx2.Client) -> None:
-    """Every experiment that was there from the beginning is on one page, and on one only."""
-    names = [f"there {number}" for number in range(30)]
-    for name in names:
-        assert client.post("experiments", json={"display_name": name}).status_code == 200
-    over = threading.Event()
-
-    def write() -> None:
-        with server.client(base_url=f"{server.address}{ROOT}/") as own:
-            for number in range(10_000):
-                if over.is_set():
-                    return
-                made = own.post("experiments", json={"display_name": f"new {number}"}).json()
-                if number % 2:
-                    own.delete(f"experiments/{made['experiment_id']}")
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        for order in ("created_at", "created_at desc", "display_name", "name desc"):
-            seen, token = [], ""
-            while True:
-                asked = {"page_size": "7", "sort_by": order, "page_token": token}
-                page = client.get("experiments", params=asked).json()
-                seen += [one["display_name"] for one in page.get("experiments", [])]
-                if not (token := page.get("next_page_token", "")):
-                    break
-            there = [name for name in seen if name.startswith("there")]
-            assert sorted(there) == sorted(names), order
-            assert len(seen) == len(set(seen))
-    finally:
-        over.set()
-        writer.join()
 
 
 def test_many_concurrent_requests(server: Server, client: httpx2.Client) -> None:

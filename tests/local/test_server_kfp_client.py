@@ -325,37 +325,6 @@ def test_a_recurring_run_of_a_version(client: kfp.Client, package: Callable[[Any
     assert found.pipeline_version_reference == made.pipeline_version_reference
 
 
-@pytest.mark.parametrize(
-    ("trigger", "why"),
-    [
-        ({"cron_expression": "0 0 * * *"}, "five fields"),
-        ({"cron_expression": "0 0 25 * * *"}, "hour"),
-        ({"cron_expression": "CRON_TZ=UTC 0 0 1 * * *"}, "UTC"),
-        ({"interval_second": -5}, "interval_second"),
-        ({"interval_second": 60, "start_time": "soon"}, "start_time"),
-        (
-            {
-                "interval_second": 60,
-                "start_time": "2030-01-02T00:00:00Z",
-                "end_time": "2030-01-01T00:00:00Z",
-            },
-            "end_time",
-        ),
-        ({"interval_second": 60, "max_concurrency": 11}, "max_concurrency"),
-    ],
-)
-def test_a_schedule_that_makes_no_sense_is_refused(
-    client: kfp.Client, adding: str, trigger: dict[str, Any], why: str
-) -> None:
-    experiment = client.create_experiment("ticking").experiment_id
-    status, said = refused(
-        lambda: client.create_recurring_run(
-            experiment, "never", pipeline_package_path=adding, **trigger
-        )
-    )
-    assert (status, why in said) == (400, True), said
-
-
 def test_the_api_answers_below_pipeline_too(server: Server) -> None:
     client = kfp.Client(host=f"{server.address}/pipeline", existing_token=server.token)
     assert client.get_kfp_healthz().multi_user is False
