@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forkserver
 from tests.driver import Project, Word
 from tests.wait import wait_until
 
@@ -38,11 +39,17 @@ class TrackedProject(Project):
                     found.append(int(entry))
         return found
 
-    def start(self, *words: Word, **more: Any) -> subprocess.Popen[Any]:
-        # A fork's environment in /proc is that of the fork server.
-        process = super().start(*words, popen=subprocess.Popen, **more)
+    def start(
+        self, *words: Word, popen: Any = subprocess.Popen, **more: Any
+    ) -> subprocess.Popen[Any]:
+        """Start it as a process that can be found: a fork has the fork server's environment."""
+        process = super().start(*words, popen=popen, **more)
         self.started.append(process)
         return process
+
+    def __call__(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        """Run it to its end, so by a fork: it need not be found."""
+        return super().__call__(*words, **{"popen": forkserver.Popen, **more})
 
     def stop(self) -> None:
         """Kill what a failed test left running."""

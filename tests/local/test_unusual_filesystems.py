@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.driver import Word
 from tests.local.processes import (
     TrackedProject,
     as_root,
@@ -195,18 +196,13 @@ def test_a_read_only_project_can_be_asked_but_not_added_to(clew: TrackedProject)
 class Powerless(TrackedProject):
     """`clew` as an ordinary user: as root, but without any of root's powers."""
 
-    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+    def start(self, *words: Word, **more: Any) -> subprocess.Popen[Any]:
         drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"]
-        settings: dict[str, Any] = {
-            "cwd": self.folder,
-            "env": self.environment,
-            **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
-        }
-        process = subprocess.Popen(
-            [*drop, sys.executable, "-m", "clew", *words], text=True, **{**settings, **more}
-        )
-        self.started.append(process)
-        return process
+
+        def popen(command: list[str], **given: Any) -> subprocess.Popen[Any]:
+            return subprocess.Popen([*drop, *command], **given)
+
+        return super().start(*words, **{**more, "popen": popen})
 
 
 @pytest.fixture
