@@ -1,12 +1,12 @@
-"""What Clew costs whatever the command: starting, ending, and the smallest questions.
+"""The fixed costs of Clew: start and end of an execution, and the smallest queries.
 
-    python bench/fixed.py [--rounds 15] [--json FILE]
+    python bench/startup_time.py [--rounds 15] [--json FILE]
 
 - the wall time of `clew exec -- true`, in a project that has been used before;
 - the time from the end of a command that read 5,000 files, all stored already, to Clew's own end;
 - the CPU time of `clew --version`, and of `clew list` with 1,000 executions.
 
-Medians over the rounds are printed, beside what they must not exceed.
+Prints medians over the rounds, each with its target.
 """
 
 from __future__ import annotations

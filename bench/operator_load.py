@@ -1,6 +1,6 @@
-"""What the operator costs: how soon it answers a crowd, what it writes at rest, what it holds.
+"""The operator under load: its reaction to many resources, its writes at rest, its memory.
 
-    python bench/operating.py [--burst N] [--many N] [--json FILE]
+    python bench/operator_load.py [--burst N] [--many N] [--json FILE]
 
 It takes the cluster that KUBECONFIG names, else that of `make cluster`; if that is not there, it is
 brought up and taken down again: other figures want the machine for themselves. The operator runs

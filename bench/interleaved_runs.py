@@ -1,9 +1,8 @@
-"""Several tools at the same work at the same time, a slice each in turn.
+"""Run several tools on the same work interleaved, one slice each in turn.
 
-A machine's speed drifts by several per cent, over seconds as over minutes: a tool and what it is
-compared with, run one after the other, differ by as much though they do the same. Slices of a
-twentieth of a second meet the same machine. What each took is known at the end, from the
-kernel: all of it, its start, its end and its own processes included.
+The speed of a machine drifts by several per cent, over seconds and minutes, so two equal tools that
+run one after the other differ by as much. Slices of 50 ms see the same machine. The kernel reports
+the cost of each tool at its end, with its start, its end and its child processes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Cost(NamedTuple):
 
 
 class Player:
-    """One tool, doing its slices as it is told to."""
+    """One tool, which does a slice on request."""
 
     def __init__(
         self, words: Sequence[str], env: Mapping[str, str], home: Path, said: IO[bytes]
@@ -65,7 +64,7 @@ class Player:
         return Cost(usage.ru_utime + usage.ru_stime, self._wall)
 
 
-def in_turns(
+def run_interleaved(
     tools: Mapping[str, tuple[Sequence[str], Mapping[str, str]]],
     command: Sequence[str],
     slices: int,

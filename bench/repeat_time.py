@@ -1,6 +1,6 @@
-"""What repeating costs: starting, the whole of a training workflow, and doing only what is needed.
+"""The time of a repeat: its start, a whole training workflow, and an incremental repeat.
 
-    python bench/repeating.py [--rounds 5] [--json FILE]
+    python bench/repeat_time.py [--rounds 5] [--json FILE]
 
 - from calling `clew repeat` to the first line of the repeated program, which reads 5,000 files
   and was repeated before; beside it `reprounzip directory run` (its `setup` done) and
@@ -9,7 +9,7 @@
   beside it the same ratio of both peers;
 - `clew repeat --incremental` of a script of 50 processes when nothing changed.
 
-Medians over the rounds are printed, beside what they must not exceed. A peer that cannot run here
+Prints medians over the rounds, each with its target. A peer that cannot run here
 says why.
 """
 

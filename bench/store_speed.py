@@ -1,6 +1,6 @@
 """Storing a mixed tree, beside restic and borg on the same tree in the same run.
 
-    python bench/storing.py [--rounds 3] [--folder DIR] [--large GB]
+    python bench/store_speed.py [--rounds 3] [--folder DIR] [--large GB]
 
 The tree: random bytes, a large CSV, 20,000 small source files (about 1 GB). Each tool stores it
 into a new repository, stores it again unchanged, and again after a byte was inserted at the front

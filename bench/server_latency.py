@@ -1,17 +1,17 @@
-"""What the server answers in which time, and what those cost who follow what goes on.
+"""The response times of the server, and the cost of clients that follow a log.
 
-    python bench/serving.py [--edges N] [--runs N] [--followers N] [--seconds N] [--json FILE]
+    python bench/server_latency.py [--edges N] [--runs N] [--followers N] [--seconds N]
+                                   [--json FILE]
 
-- the first page of a list of 10,000 runs, as the stock clients ask for it: the 95th percentile of
-  400 questions, in the usual order and the newest first, all of them and those of an experiment;
+- the first page of a list of 10,000 runs, as the stock clients request it: the 95th percentile of
+  400 requests, in the default order and newest first, of all runs and of one experiment;
 - lineage, three steps up or down, over HTTP, in the graph of a long-lived project (that of
-  `graph.py`): the 95th percentile of 400 questions about executions here and there;
-- from asking for a run to its first task, by the task's own clock: the median of 20 that come one
-  after another, as a person would ask for them;
-- the CPU time of the server while followers hear what a task prints, as it prints it: 200 lines a
-  second, to all of them.
+  `graph.py`): the 95th percentile of 400 requests about various executions;
+- from the request of a run to its first task, by the clock of the task: the median of 20 requests
+  one after another, as a user would send them;
+- the CPU time of the server while followers receive the output of a task: 200 lines a second each.
 
-Each is printed beside what it must not exceed.
+Each figure is printed with its target.
 """
 
 from __future__ import annotations

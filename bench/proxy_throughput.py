@@ -1,6 +1,6 @@
 """A large file through the server's proxy, to a viewer and back, beside nginx in the same run.
 
-    python bench/proxying.py [--size GB] [--rounds 5] [--folder DIR] [--json FILE]
+    python bench/proxy_throughput.py [--size GB] [--rounds 5] [--folder DIR] [--json FILE]
 
 One viewer shows a folder in memory, so that disks do not matter; before it stand `clew server`,
 which asks for the token, and nginx, which asks nobody. nginx has one worker, large buffers, and

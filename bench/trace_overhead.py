@@ -1,23 +1,23 @@
-"""What recording costs, beside ReproZip, Sciunit and strace on the same work in the same run.
+"""The overhead of recording, next to ReproZip, Sciunit and strace on the same work in the same run.
 
-    python bench/tracing.py [--rounds 5] [--quick] [--work imports,small] [--tools clew,strace]
-                            [--json FILE]
+    python bench/trace_overhead.py [--rounds 5] [--quick] [--work imports,small]
+                                   [--tools clew,strace] [--json FILE]
 
-Three kinds of work, each sized to take at least ten seconds of CPU alone: imports, training, and a
+Three kinds of work, each at least ten seconds of CPU without a tool: imports, training, and a
 compilation with make -j2. A fourth, tiny, compiles 100 files of four lines with make -j2, three
-short-lived processes each: its wall time has a target, too, since it includes starting and ending
-the recorder. A machine's speed drifts by several per cent within a minute, so every
-run of a tool stands between two native ones, and its ratio is that to the mean of the two; in
-each round another tool begins. The fifth kind is reads and writes of one byte, compared with the
-same under a filter that allows everything. They stand for work without end: thirty seconds, so
-that starting and ending, which fixed.py measures, weigh little; those that stop at every call do a
-fifteenth of it. Here and in training a few per cent matter, less than a machine drifts between two
-runs: so all tools are at it at the same time, in turns (turns.py).
+short-lived processes each: its wall time has a target too, since it includes the start and the end
+of the recorder. The speed of a machine drifts by several per cent within a minute, so every run of
+a tool is between two native runs, and its ratio is that to their mean; each round starts with
+another tool. The fifth kind is reads and writes of one byte, compared with the same under a filter
+that allows everything. It represents long work: thirty seconds, so that start and end, which
+startup_time.py measures, weigh little; tools that stop at every call do a fifteenth of it. Here and
+in training a few per cent matter, less than the drift between two runs, so all tools run
+interleaved (interleaved_runs.py).
 
-Printed are the median over the rounds, the least and the greatest, and in how many rounds the
-bound held. CPU is user and system time of the whole tree, the tool's own included. Clew has the
-content already (a first run, not measured, stores it). `--quick` is one round of small work, to
-see that all of it runs.
+Prints the median over the rounds, the minimum and maximum, and in how many rounds the target was
+met. CPU is user and system time of the whole process tree, the tool included. Clew has the content
+already (a first run, not measured, stores it). `--quick` is one round of small work, to check that
+everything runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import peers
-from turns import Cost, in_turns
+from interleaved_runs import Cost, run_interleaved
 
 from clew.witness.tracer_binary import LIBRARY, TRACER
 
@@ -75,7 +75,7 @@ class Work:
     slice: int | None = None
     """Units of one turn, where all tools are at it at the same time."""
     apart: tuple[str, ...] = ()
-    """Tools that are too slow to wait for in turns."""
+    """Tools that are too slow to interleave."""
 
     def __init__(self, home: Path, python: Path) -> None:
         self.folder = home / self.name
@@ -269,7 +269,9 @@ def measure(work: Work, listed: list[Tool], rounds: int) -> dict[str, list[Besid
     for number in range(rounds):
         shift = number % len(others)
         rotated = others[shift:] + others[:shift]
-        found = turns(work, base, rotated) if work.slice else between(work, base, rotated)
+        found = (
+            compare_interleaved(work, base, rotated) if work.slice else between(work, base, rotated)
+        )
         for name, (own, beside) in found.items():
             costs[name].append(Beside(own, beside))
             told = f"{own.cpu:.2f} s CPU beside {beside.cpu:.2f}"
@@ -288,15 +290,15 @@ def between(work: Work, base: Tool, others: list[Tool]) -> dict[str, Beside]:
     return found
 
 
-def turns(work: Work, base: Tool, others: list[Tool]) -> dict[str, Beside]:
-    """All of them at once, in turns; those that are too slow apart, with less to do."""
+def compare_interleaved(work: Work, base: Tool, others: list[Tool]) -> dict[str, Beside]:
+    """Run all interleaved; those that are too slow, apart and with less to do."""
     assert work.slice
     found: dict[str, Beside] = {}
     slow = [[tool] for tool in others if tool.name in work.apart]
     for some in [[t for t in others if t.name not in work.apart], *slow]:
         size = work.size // (FEWER if some in slow else 1)
         tools = {t.name: (t.prefix, {**os.environ, **work.env, **t.env}) for t in (base, *some)}
-        costs = in_turns(tools, work.command(size), max(size // work.slice, 1), work.folder)
+        costs = run_interleaved(tools, work.command(size), max(size // work.slice, 1), work.folder)
         found |= {tool.name: Beside(costs[tool.name], costs[base.name]) for tool in some}
     return found
 

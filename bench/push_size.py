@@ -1,6 +1,6 @@
 """Pushing a second execution that shares 95 % of its content with the first, beside restic.
 
-    python bench/sharing.py [--megabytes 200] [--folder DIR]
+    python bench/push_size.py [--megabytes 200] [--folder DIR]
 
 An execution reads a folder: half of it random bytes in files of a megabyte, half small text
 files. Then a twentieth of the bytes of either kind are replaced, and it runs again. Printed are the
