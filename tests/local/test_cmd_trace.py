@@ -82,6 +82,11 @@ def test_files_of_packages_are_counted_or_named(clew: Project) -> None:
     assert "of installed packages (--all)" in clew("trace", "model.txt").stdout
     assert "libc.so.6" not in clew("trace", "model.txt").stdout
     assert "libc.so.6" in clew("trace", "model.txt", "--all").stdout
+    nodes = {node["label"]: node for node in clew.json("trace", "model.txt", "--all")["nodes"]}
+    (libc,) = [node for label, node in nodes.items() if label.endswith("/libc.so.6")]
+    assert (libc["class"], libc["package"]["name"]) == ("system", "libc6")
+    own = nodes[str(clew.folder / "data/raw.csv")]
+    assert (own["class"], own["package"]) == ("data", None)
 
 
 @pytest.mark.parametrize("target", ["e2", "e2.p1", "e2:model.txt", "clean:data/clean.csv"])

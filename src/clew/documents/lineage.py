@@ -25,6 +25,14 @@ class SameContent(Document, frozen=True, kw_only=True):
     """The name of the file in the archive that this version is."""
 
 
+class OwnerPackage(Document, frozen=True, kw_only=True):
+    """The package that installed a file."""
+
+    manager: str
+    name: str
+    version: str
+
+
 class Node(Document, frozen=True, kw_only=True):
     """A file, a process, or whatever else takes part in a lineage. Those of files, streams and
     network peers have the fields from `path` to `same_content`; those of activities the rest."""
@@ -43,6 +51,8 @@ class Node(Document, frozen=True, kw_only=True):
     digest: Digest | UnsetType | None = UNSET
     size: int | UnsetType | None = UNSET
     stored: bool | UnsetType = UNSET
+    class_: str | UnsetType = field(default=UNSET, name="class")
+    package: OwnerPackage | UnsetType | None = UNSET
     changed_outside: bool | UnsetType = UNSET
     source: str | UnsetType | None = UNSET
     """The URL or the SWHID it came from."""

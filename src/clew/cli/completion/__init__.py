@@ -30,6 +30,11 @@ class LineComplete(ShellComplete):
         words = os.environ.get("COMP_WORDS", "").split("\n")
         return words[1:-1], words[-1]
 
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        if incomplete.startswith("--json="):  # its value is optional, and differs by document
+            return []
+        return super().get_completions(args, incomplete)
+
     def format_completion(self, item: CompletionItem) -> str:
         option, equals, _ = self.get_completion_args()[1].partition("=")
         whole = item.value

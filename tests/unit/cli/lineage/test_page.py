@@ -64,8 +64,6 @@ def test_like_files_stand_as_one_until_they_are_asked_for(page: Page, tmp_path: 
         seen.members = texts("#panel .link .name").length;
         click([...document.querySelectorAll("#panel button")].find((b) => b.textContent.startsWith("Draw")));
         seen.open = nodes();
-        click([...document.querySelectorAll("#world .node.stub")][0]);
-        seen.all = nodes();
         """,
         tmp_path,
     )
@@ -73,8 +71,7 @@ def test_like_files_stand_as_one_until_they_are_asked_for(page: Page, tmp_path: 
     assert set(seen["first"]) == whole | {"30 files"}
     assert seen["panel"] == ["30 files"]
     assert seen["members"] == 30
-    assert "… 6 more of yours" in seen["open"]
-    assert set(seen["all"]) == whole | {part["label"] for part in PARTS}
+    assert set(seen["open"]) == whole | {part["label"] for part in PARTS}
 
 
 def test_own_files_are_drawn_and_fit_the_window_and_only_others_are_left_out(
@@ -95,6 +92,16 @@ def test_own_files_are_drawn_and_fit_the_window_and_only_others_are_left_out(
     )
     assert set(seen["nodes"]) == {"model.pkl", "sort", "… 200 more", *(one["label"] for one in own)}
     assert seen["outside"] == 0
+
+
+def test_many_own_files_without_likeness_stand_as_one_for_each_directory(
+    page: Page, tmp_path: Path
+) -> None:
+    own = [file(f"{folder}/own.{n}") for folder in ("in", "cfg") for n in range(40)]
+    doc = document((SORT, "generated", MODEL), *((one, "used", SORT) for one in own))
+    seen = look(page, doc, 'seen.nodes = nodes(); seen.subs = texts("#world .node .sub")', tmp_path)
+    assert sorted(seen["nodes"]) == ["40 files", "40 files", "model.pkl", "sort"]
+    assert {"in in", "in cfg"} <= set(seen["subs"])
 
 
 def test_a_long_path_keeps_its_end(page: Page, tmp_path: Path) -> None:

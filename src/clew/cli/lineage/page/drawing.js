@@ -3,7 +3,7 @@
    a folded corner, a process a pill, a group a pile of sheets, anything else a hexagon. */
 const Drawing = (() => {
   const NS = "http://www.w3.org/2000/svg";
-  const HEIGHT = 46, WIDEST = 172, PAD = 11;
+  const HEIGHT = 46, WIDEST = 190, PAD = 11;
   const pen = document.createElement("canvas").getContext("2d");
   const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 

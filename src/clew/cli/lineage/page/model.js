@@ -4,7 +4,7 @@
 const Model = (() => {
   const GROUP_FROM = 5; // this many nodes that play the same part stand as one
   const FAN = 12; // this many neighbours are drawn on one side before the rest becomes a stub
-  const OWN_FAN = 24; // and this many of the user's own files and processes
+  const OWN_FAN = 24; // with more of the user's own files or processes on one side, less alike ones stand as one
 
   function build(doc) {
     const byId = new Map();
@@ -24,15 +24,30 @@ const Model = (() => {
     }
     const targets = new Set(doc.targets);
     const target = nodes.find((node) => targets.has(node.id)) || nodes[0];
-    const model = { doc, nodes, edges, target, targets, groups: groupsOf(nodes, targets) };
-    return model;
+    let groups;
+    for (const like of LIKENESS) {
+      groups = groupsOf(nodes, targets, like);
+      if (nodes.every((node) => ownUnits(node.ins, "a") <= OWN_FAN && ownUnits(node.outs, "b") <= OWN_FAN)) break;
+    }
+    return { doc, nodes, edges, target, targets, groups };
+  }
+
+  /* Which nodes are alike, from narrow to wide: until the user's own fit into a drawing. */
+  const LIKENESS = [
+    (node) => node.like,
+    (node) => (isOwn(node) && node.kind === "file" ? `own ${directoryOf([node])}` : node.like),
+    (node) => (isOwn(node) ? `own ${node.kind}` : node.like),
+  ];
+
+  function ownUnits(edges, end) {
+    return new Set(edges.map((edge) => edge[end]).filter(isOwn).map((node) => node.group || node)).size;
   }
 
   /* Nodes that play the same part stand as one: the same kind of thing, made from the same kinds
      and gone into the same kinds, as far as the graph reaches. Found by refining classes until
      they no longer split. What was asked for, or carries a mark or a source, stands alone. */
-  function groupsOf(nodes, targets) {
-    let classes = numbered(nodes.map((n) => (targets.has(n.id) || n.mark || n.alone ? `${n.key}!` : n.like)));
+  function groupsOf(nodes, targets, like) {
+    let classes = numbered(nodes.map((n) => (targets.has(n.id) || n.mark || n.alone ? `${n.key}!` : like(n))));
     for (let count = 0; count !== classes.count; ) {
       count = classes.count;
       const of = classes.of;
@@ -46,6 +61,7 @@ const Model = (() => {
       members.get(number).push(node);
     }
     const groups = new Map();
+    for (const node of nodes) node.group = null;
     for (const alike of members.values()) {
       if (alike.length < GROUP_FROM) continue;
       const group = { key: `g${alike[0].index}`, kind: "group", of: alike[0].kind, family: alike[0].family, members: alike, ...captionOf(alike) };
@@ -119,8 +135,7 @@ const Model = (() => {
   /* How many neighbours, in the order of `neighbours`, are drawn at first: never without the user's own. */
   function cutOf(all) {
     if (all.length <= FAN + 2) return all.length;
-    const own = all.filter(isOwn).length;
-    return Math.max(FAN, Math.min(own, OWN_FAN));
+    return Math.max(FAN, all.filter(isOwn).length);
   }
 
   /* Everything to draw in this state: units, stubs, and the edges between what is drawn. */
@@ -155,19 +170,15 @@ const Model = (() => {
       const hidden = all.filter((other) => !shown.has(other.key));
       const owner = shown.get(key.slice(0, -1));
       owner[key.slice(-1)] = { hidden: hidden.length, open, any: all.length };
-      if (open && cut < all.length)
-        for (const own of [true, false]) {
-          const rest = hidden.filter((unit) => isOwn(unit) === own);
-          if (rest.length) stubs.push(stub(owner, key, rest, own));
-        }
+      if (open && cut < all.length && hidden.length) stubs.push(stub(owner, key, hidden));
     }
     return { units: [...shown.values(), ...stubs], edges: edgesOf(model, state, shown, stubs) };
   }
 
-  function stub(owner, key, hidden, own) {
+  function stub(owner, key, hidden) {
     const files = hidden.reduce((n, unit) => n + membersOf(unit).length, 0);
-    return { key: `s${key}${own ? "own" : ""}`, kind: "stub", owner, side: key.slice(-1), opens: key + "*",
-      title: `… ${files} more${own ? " of yours" : ""}`, sub: "click to show them" };
+    return { key: `s${key}`, kind: "stub", owner, side: key.slice(-1), opens: key + "*",
+      title: `… ${files} more`, sub: "click to show them" };
   }
 
   function edgesOf(model, state, shown, stubs) {

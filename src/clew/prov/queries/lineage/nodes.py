@@ -1,14 +1,16 @@
 """What a walk through the graph draws: the nodes of `trace`, with all a tree or a page shows."""
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from msgspec import UNSET
 
 from clew.documents.document import from_nanoseconds
 from clew.documents.ids import Locator, VersionId
-from clew.documents.lineage import Node, SameContent
+from clew.documents.lineage import Node, OwnerPackage, SameContent
 from clew.prov.graph import Graph
+from clew.prov.package_urls import describe_package
 from clew.prov.queries.formats import (
     execution_id,
     locator_kind,
@@ -19,6 +21,7 @@ from clew.prov.queries.formats import (
 from clew.prov.queries.lineage.content_links import Link
 from clew.prov.queries.lineage.steps import LineageQueries, Version
 from clew.prov.queries.notes import find_current_source, find_sources
+from clew.prov.queries.show import classify_locator
 from clew.prov.queries.targets import Target
 from clew.prov.row_keys import digest_text
 
@@ -53,6 +56,8 @@ def build_file_nodes(
                 digest=digest_text(version.digest),
                 size=version.size,
                 stored=bool(version.stored),
+                class_=classify_locator(version.locator, version.package, version.mode),
+                package=_owner_package(version.package),
                 changed_outside=key in changed,
                 source=sources.get(key),
                 made_elsewhere=bool(version.made_elsewhere),
@@ -60,6 +65,18 @@ def build_file_nodes(
             )
         )
     return nodes, names
+
+
+@lru_cache(maxsize=4096)
+def _owner_package(url: str | None) -> OwnerPackage | None:
+    try:
+        found = describe_package(url, None) if url else None
+    except ValueError:  # a newer witness may know package URLs that this one cannot read
+        found = None
+    if found is None:
+        return None
+    manager, name, version = (str(found[key]) for key in ("manager", "name", "version"))
+    return OwnerPackage(manager=manager, name=name, version=version)
 
 
 def describe_link(link: Link | None, versions: dict[int, Version]) -> tuple[SameContent, ...]:
