@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clew.documents.differences import ArtifactDiff, Difference, Verdict
 from clew.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -91,12 +92,12 @@ def read_artifact(project: Project, text: str) -> Iterator[bytes]:
     return project.chunks(files[0].version if files else text)
 
 
-def diff(project: Project, a: str, b: str) -> dict[str, Any]:
+def diff(project: Project, a: str, b: str) -> ArtifactDiff:
     """In what two artifacts differ, file by file; small texts line by line."""
     from clew.replay.compare.output_comparison import diff_text
 
     sides = [{one.within: one for one in list_files(project, text)} for text in (a, b)]
-    files: list[dict[str, Any]] = []
+    files: list[Difference] = []
     for path in sorted({*sides[0], *sides[1]}):
         then, now = (side.get(path) for side in sides)
         if then is None or now is None:
@@ -110,9 +111,10 @@ def diff(project: Project, a: str, b: str) -> dict[str, Any]:
             before, after = (project.read(one.version, most=_SMALL) for one in (then, now))
             lines = diff_text(before, after, path)
         shown = path or a.rpartition(":")[2]
-        found = {"path": shown, "kind": kind, "lines": list(lines)}
-        files.append(found | {"a": then and then.digest, "b": now and now.digest})
-    return {"a": a, "b": b, "verdict": "different" if files else "identical", "files": files}
+        digests = then and then.digest, now and now.digest
+        files.append(Difference(path=shown, kind=kind, a=digests[0], b=digests[1], lines=lines))
+    verdict: Verdict = "different" if files else "identical"
+    return ArtifactDiff(a=a, b=b, verdict=verdict, files=tuple(files))
 
 
 def _files(project: Project, task: dict[str, Any], artifact: dict[str, Any]) -> list[ArtifactFile]:

@@ -17,16 +17,16 @@ from clew.errors import ClewError
 if TYPE_CHECKING:
     from clew.api.executions import Execution, Outcome
     from clew.api.results import (
-        Checkout,
-        CheckoutStatus,
-        Recreated,
         Repeated,
         Transfer,
     )
+    from clew.documents.checkouts import Checkout, CheckoutStatus
+    from clew.documents.differences import ExecutionDiff, RunDiff
     from clew.documents.ids import Uid
     from clew.documents.lineage import Direction, Lineage
     from clew.documents.maintenance import Check, Reclaimed, Rule
     from clew.documents.notes import Note
+    from clew.documents.recreations import Recreated
     from clew.documents.status import ProjectStatus
     from clew.documents.versions import Restored, Version
     from clew.pipelines.runner.live_logs import Output
@@ -187,8 +187,8 @@ class Project(Protocol):
         version, or a deleted file. `to` and `overwrite` are as in `restore`.
         """
 
-    def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
-        """The document of `clew diff --json`: how execution `b` differs from `a`.
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff:
+        """How execution `b` differs from `a`.
 
         `confirm` runs the first diverging process again to test the causes of the difference.
         """
@@ -395,7 +395,7 @@ class Pipelines(Protocol):
     def why(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Why a task ran or was reused, fact by fact."""
 
-    def diff(self, a: str, b: str) -> dict[str, Any]:
+    def diff(self, a: str, b: str) -> RunDiff:
         """How run `b` differs from run `a`, task by task."""
 
     def repeat(self, id: str, *, say: Say = ignore_message) -> dict[str, Any]:  # noqa: A002

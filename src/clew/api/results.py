@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.api.executions import Document, Execution, File, Outcome, Process, Record
+from clew.documents.checkouts import Checkout, CheckoutStatus
 from clew.documents.lineage import Edge, Lineage, Node
 from clew.documents.maintenance import Check, Problem, Reclaimed, Rule
 from clew.documents.notes import Note
+from clew.documents.recreations import Recreated
 from clew.documents.status import ProjectStatus
 from clew.documents.versions import Restored, Version
 
@@ -69,96 +71,6 @@ class Repeated(Record):
             differences=tuple(document["differences"]),
             divergence=document["divergence"],
             warnings=tuple(document["warnings"]),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Checkout(Record):
-    """The files of an execution, laid out in a directory."""
-
-    execution: str
-    folder: str
-    files: int
-    missing: tuple[str, ...]
-    """Files that are not there, because their bytes were not kept."""
-
-    @classmethod
-    def read(cls, document: Document) -> Checkout:
-        return cls(
-            document=document,
-            execution=document["execution"],
-            folder=document["folder"],
-            files=document["files"],
-            missing=tuple(found["path"] for found in document["missing"]),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckoutStatus(Record):
-    """What was changed in a checkout; each a path below its directory."""
-
-    execution: str
-    folder: str
-    modified: tuple[str, ...]
-    """Other content, or another mode."""
-    added: tuple[str, ...]
-    deleted: tuple[str, ...]
-
-    @classmethod
-    def read(cls, document: Document) -> CheckoutStatus:
-        def paths(key: str) -> tuple[str, ...]:
-            return tuple(found["path"] for found in document[key])
-
-        return cls(
-            document=document,
-            execution=document["execution"],
-            folder=document["folder"],
-            modified=paths("modified"),
-            added=paths("added"),
-            deleted=paths("deleted"),
-        )
-
-    @property
-    def clean(self) -> bool:
-        return not (self.modified or self.added or self.deleted)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recreated(Record):
-    """What making a file again took, or would take."""
-
-    version: str
-    path: str
-    digest: str
-    size: int
-    replaces: str | None
-    loses: bool
-    """As of a restore."""
-    runs: tuple[Document, ...]
-    """The executions that are run again, in order: `{execution, command, makes, copies, as}`."""
-    taken: tuple[str, ...]
-    """Files that were not stored, and are taken from disk."""
-    unpacked: tuple[Document, ...]
-    """Files that are taken from stored archives: `{archive, member}`."""
-    verdict: str
-    """identical; or different: then nothing was put anywhere."""
-    differences: tuple[Document, ...]
-
-    @classmethod
-    def read(cls, document: Document) -> Recreated:
-        return cls(
-            document=document,
-            version=document["version"],
-            path=document["path"],
-            digest=document["digest"],
-            size=document["size"],
-            replaces=document["replaces"],
-            loses=document["loses"],
-            runs=tuple(document["runs"]),
-            taken=tuple(document["taken"]),
-            unpacked=tuple(document["unpacked"]),
-            verdict=document["verdict"],
-            differences=tuple(document["differences"]),
         )
 
 

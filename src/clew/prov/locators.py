@@ -7,6 +7,7 @@ everything else stays readable: `file://<machine-id>/data/über%FF.csv`.
 
 import re
 from base64 import b64encode
+from typing import NotRequired, TypedDict
 
 _GPU_DEVICE = re.compile(
     r"/dev/(nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/nvidia-cap\d+)|dri/(card|renderD)\d+|kfd)"
@@ -56,7 +57,15 @@ def is_file_path(text: str) -> bool:
     return "%" not in text or (b"\0" not in (path := _unescape(text)) and _escape(path) == text)
 
 
-def path_json(path: bytes) -> dict[str, str]:
+class PathFields(TypedDict):
+    """A path in a document."""
+
+    path: str
+    path_b64: NotRequired[str]
+    """In Base64, if the path is not UTF-8."""
+
+
+def path_json(path: bytes) -> PathFields:
     """`{"path": …}`, and `path_b64` beside it where the path is not UTF-8."""
     try:
         return {"path": path.decode()}

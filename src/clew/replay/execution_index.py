@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from clew.documents.ids import ProcessId
 from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Look, Version
 from clew.prov.queries.formats import path_fields, process_id
 
@@ -16,7 +17,7 @@ class ExecutionIndex:
         self.record = record
         self.name = name
 
-    def id(self, process: Activity) -> str:
+    def id(self, process: Activity) -> ProcessId:
         return process_id(self.record.execution.number, process.number, process.uid)
 
     @cached_property

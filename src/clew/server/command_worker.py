@@ -89,7 +89,7 @@ class Confirm(msgspec.Struct, tag="confirm"):
     secrets: Secrets = {}
 
     def do(self, project: LocalProject, say: Say) -> Document:
-        return project.diff(self.a, self.b, confirm=True)
+        return project.diff(self.a, self.b, confirm=True).as_json()
 
 
 class Commit(msgspec.Struct, tag="commit"):
@@ -136,7 +136,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
                 gpu=self.gpu,
                 elsewhere=elsewhere,
             )
-            return recreation.run(say)
+            return recreation.run(say).as_json()
 
 
 Command = Repeat | Confirm | Commit | Recreate

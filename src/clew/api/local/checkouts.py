@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from clew.api.local import notes
 from clew.api.local.executions import find_execution
 from clew.api.local.repeat import Say, run_plan
+from clew.documents import checkouts as documents
+from clew.documents.checkouts import CheckoutStatus, MissingFile
+from clew.documents.ids import ExecutionId, Uid
 from clew.errors import NotAllowed, NotFound
 from clew.prov.locators import path_json
 from clew.prov.queries import contents
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.checkout import atomic_directory, working_tree
-from clew.replay.checkout.changes import Changes, find_added_credentials, find_changes, scan_files
+from clew.replay.checkout.changes import find_added_credentials, find_changes, scan_files
 from clew.replay.checkout.commit_files import amend_files
 from clew.replay.checkout.working_tree import MODE_BITS, Checkout, TrackedFile, checkout_path
 from clew.replay.compare.output_comparison import Comparison
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 class CheckoutOwner:
     """The project that checkouts belong to: local, or on a server."""
 
-    uid: str
+    uid: Uid
     root: str
     served: bool
     """CLEW_SERVER is set."""
@@ -60,12 +63,11 @@ def owner_of(project: ProjectState) -> CheckoutOwner:
 class CheckoutContents(NamedTuple):
     """The files of a checkout of an execution."""
 
-    execution: str
-    """Its uid."""
-    id: str
+    execution: Uid
+    id: ExecutionId
     cwd: str
     files: tuple[TrackedFile, ...]
-    missing: list[dict[str, str]]
+    missing: tuple[MissingFile, ...]
 
 
 def describe_checkout(project: ProjectState, text: str) -> CheckoutContents:
@@ -78,12 +80,12 @@ def describe_checkout(project: ProjectState, text: str) -> CheckoutContents:
         id=record.execution.id,
         cwd=cwd,
         files=tuple(working_tree.list_files(record, found)),
-        missing=[path_json(checkout_path(path, cwd)) for path in found.missing],
+        missing=tuple(MissingFile(**path_json(checkout_path(path, cwd))) for path in found.missing),
     )
 
 
-def checkout(project: ProjectState, text: str, directory: Path | None) -> dict[str, Any]:
-    """Write the files of an execution to a directory; the document of `clew checkout --json`."""
+def checkout(project: ProjectState, text: str, directory: Path | None) -> documents.Checkout:
+    """Write the files of an execution to a directory."""
     found = describe_checkout(project, text)
     with Store(project.directory.store) as store:
         return write_checkout(owner_of(project), store, found, text, directory)
@@ -91,7 +93,7 @@ def checkout(project: ProjectState, text: str, directory: Path | None) -> dict[s
 
 def write_checkout(
     owner: CheckoutOwner, store: Store, found: CheckoutContents, text: str, directory: Path | None
-) -> dict[str, Any]:
+) -> documents.Checkout:
     """As `checkout`, from a store that has the contents."""
     at = (directory or Path(_name(text, found.id))).absolute().resolve()
     made = Checkout(
@@ -109,14 +111,14 @@ def write_checkout(
             _write_files(owner, store, made)
     else:
         _write_files(owner, store, made)
-    return {
-        "execution": made.id,
-        "uid": made.execution,
-        "folder": str(at),
-        "files": len(made.files),
-        "bytes": sum(kept.size for kept in made.files),
-        "missing": found.missing,
-    }
+    return documents.Checkout(
+        execution=made.id,
+        uid=made.execution,
+        folder=str(at),
+        files=len(made.files),
+        bytes=sum(kept.size for kept in made.files),
+        missing=found.missing,
+    )
 
 
 def _name(text: str, id_: str) -> str:
@@ -198,21 +200,23 @@ def kept_digests(project: ProjectState, execution: str, digests: set[str]) -> se
     return digests & (used | known)
 
 
-def status(project: ProjectState, directory: Path | None) -> dict[str, Any]:
-    """The document of `clew status --json`."""
+def status(project: ProjectState, directory: Path | None) -> CheckoutStatus:
     with Store(project.directory.store) as store:
         return status_of(find(owner_of(project), directory), store, project.directory.credentials)
 
 
-def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> dict[str, Any]:
+def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> CheckoutStatus:
     """As `status`; the store caches the digests of files."""
     without = find_added_credentials(found, credentials)
-    return {
-        "execution": found.id,
-        "uid": found.execution,
-        "folder": str(found.directory),
-        **find_changes(found, scan_files(found, store, without=without)).as_json(),
-    }
+    changes = find_changes(found, scan_files(found, store, without=without)).describe()
+    return CheckoutStatus(
+        execution=found.id,
+        uid=found.execution,
+        folder=str(found.directory),
+        modified=changes.modified,
+        added=changes.added,
+        deleted=changes.deleted,
+    )
 
 
 def find(owner: CheckoutOwner, directory: Path | None) -> Checkout:
@@ -310,7 +314,7 @@ def commit_files(
             quiet=quiet,
             settle=settled,
         )
-    return {**document, "changes": changed.as_json()}
+    return {**document, "changes": changed.describe().as_json()}
 
 
 def unchanged_result(execution: dict[str, Any], found: Checkout) -> dict[str, Any]:
@@ -324,7 +328,7 @@ def unchanged_result(execution: dict[str, Any], found: Checkout) -> dict[str, An
         reused=(),
         warnings=(),
     )
-    return verdict.as_json() | {"changes": Changes((), (), ()).as_json()}
+    return verdict.as_json() | {"changes": documents.Changes().as_json()}
 
 
 def _plan_commit(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from clew.documents.differences import Divergence, ExecutionDiff
 from clew.errors import ClewError
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.compare.output_comparison import Comparison, ReadContent, compare
@@ -42,7 +43,7 @@ def explain_divergence(
     comparison: Comparison,
     *,
     seconds: float,
-) -> dict[str, Any] | None:
+) -> Divergence | None:
     """Which process diverged first, and why; None where nothing that matters differs.
 
     For at most `seconds` it is tried which causes can be confirmed.
@@ -62,18 +63,16 @@ def explain_divergence(
                 ) as runner,
             ):
                 found = confirm_causes(found, comparison.significant, runner)
-    return found.as_json() if found else None
+    return found.describe() if found else None
 
 
-def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> dict[str, Any]:
-    """The document of `clew diff --json`."""
+def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> ExecutionDiff:
     from clew.replay.compare.execution_diff import diff_executions
 
     known = load_rules(project.directory.ignore)
     one, other = load_record(project.graph, a), load_record(project.graph, b)
     with open_contents(project) as read:
         comparison = compare(one, other, read, known)
-        document = diff_executions(one, other, comparison, read, known)
-    seconds = CONFIRM_SECONDS if confirm else 0
-    divergence = explain_divergence(project, one, other, comparison, seconds=seconds)
-    return {**document, "divergence": divergence}
+        seconds = CONFIRM_SECONDS if confirm else 0
+        divergence = explain_divergence(project, one, other, comparison, seconds=seconds)
+        return diff_executions(one, other, comparison, read, known, divergence)

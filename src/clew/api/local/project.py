@@ -21,18 +21,18 @@ from clew.settings import Settings
 if TYPE_CHECKING:
     from clew.api.local.pipelines.pipelines import LocalPipelines
     from clew.api.results import (
-        Checkout,
-        CheckoutStatus,
         Execution,
         Outcome,
         ProjectStatus,
-        Recreated,
         Repeated,
         Transfer,
     )
+    from clew.documents.checkouts import Checkout, CheckoutStatus
+    from clew.documents.differences import ExecutionDiff
     from clew.documents.lineage import Direction, Lineage
     from clew.documents.maintenance import Check, Reclaimed, Rule
     from clew.documents.notes import Note
+    from clew.documents.recreations import Recreated
     from clew.documents.versions import Restored, Version
 
 
@@ -150,15 +150,13 @@ class LocalProject(ProjectState, Project):
 
     def checkout(self, id: str, to: StrPath | None = None) -> Checkout:  # noqa: A002
         from clew.api.local.checkouts import checkout
-        from clew.api.results import Checkout
 
-        return Checkout.read(checkout(self, id, None if to is None else Path(fspath(to))))
+        return checkout(self, id, None if to is None else Path(fspath(to)))
 
     def checkout_status(self, folder: StrPath | None = None) -> CheckoutStatus:
         from clew.api.local.checkouts import status
-        from clew.api.results import CheckoutStatus
 
-        return CheckoutStatus.read(status(self, None if folder is None else Path(fspath(folder))))
+        return status(self, None if folder is None else Path(fspath(folder)))
 
     def commit(
         self,
@@ -195,9 +193,8 @@ class LocalProject(ProjectState, Project):
         say: Say = ignore_message,
     ) -> Recreated:
         from clew.api.local.recreate import recreate
-        from clew.api.results import Recreated
 
-        document = recreate(
+        return recreate(
             self,
             target,
             to=None if to is None else fspath(to),
@@ -207,9 +204,8 @@ class LocalProject(ProjectState, Project):
             gpu=gpu,
             say=say,
         )
-        return Recreated.read(document)
 
-    def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff:
         from clew.api.local.diff import diff
 
         return diff(self, a, b, confirm=confirm)

@@ -12,8 +12,19 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from clew.api.local import versions
 from clew.api.local.repeat import Say
+from clew.documents.differences import Difference
+from clew.documents.recreations import (
+    Copy,
+    Recreated,
+    RecreationPlan,
+    RecreationRun,
+    UnpackedFile,
+)
+from clew.documents.versions import Restored
 from clew.errors import ClewError, Damaged, NoContent, NotFound
 from clew.prov.locators import file_locator, path_of
 from clew.prov.queries import contents
@@ -58,23 +69,22 @@ class _PlannedRun:
         made = {edge.version for edge in self.record.generated}
         return [v for v in self.record.versions.values() if v.key in made and v.digest in contents]
 
-    def copies(self) -> Iterator[tuple[str, str]]:
-        """(from, to) of outputs that are needed at other paths, as after a `mv` outside Clew."""
+    def copies(self) -> Iterator[Copy]:
+        """The outputs that are needed at other paths, as after a `mv` outside Clew."""
         for digest, locator in sorted(self.needed_at):
             made = sorted(product.locator for product in self.products({digest}))
             if made and locator not in made:
-                yield path_fields(made[0])["path"], path_fields(locator)["path"]
+                yield Copy(start=path_fields(made[0])["path"], end=path_fields(locator)["path"])
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "execution": self.record.execution.id,
-            "command": list(self.record.itself.command),
-            "makes": sorted(
-                {path_fields(product.locator)["path"] for product in self.products(self.wanted)}
-            ),
-            "copies": [{"from": start, "to": end} for start, end in self.copies()],
-            "as": None,
-        }
+    def describe(self) -> RecreationRun:
+        makes = {path_fields(product.locator)["path"] for product in self.products(self.wanted)}
+        return RecreationRun(
+            execution=self.record.execution.id,
+            command=tuple(self.record.itself.command),
+            makes=tuple(sorted(makes)),
+            copies=tuple(self.copies()),
+            new=None,
+        )
 
 
 def recreate(
@@ -87,20 +97,22 @@ def recreate(
     network: bool,
     gpu: bool,
     say: Say,
-) -> dict[str, Any]:
-    """The document of `clew recreate --json`."""
+) -> Recreated:
     with Store(project.directory.store) as store:
         recreation = Recreation(project, store, text, network=network, gpu=gpu)
         below = None if to else versions.foreign_cwd(project, recreation.target)
-        plan = versions.plan_restore(project, recreation.target, to, below, store)
-        document = {**plan.as_json(), **recreation.as_json(), "dry_run": dry_run}
+        aim = versions.plan_restore(project, recreation.target, to, below, store)
         if dry_run:
-            return document
-        versions.check_overwrite(plan, overwrite=overwrite)
-        document |= recreation.run(say)
-        if document["verdict"] == "identical":
-            versions.write_version(store, recreation.target, plan, overwrite=overwrite, below=below)
-    return document
+            return join_documents(aim, recreation.describe(), dry_run=True)
+        versions.check_overwrite(aim, overwrite=overwrite)
+        result = recreation.run(say)
+        if result.verdict == "identical":
+            versions.write_version(store, recreation.target, aim, overwrite=overwrite, below=below)
+    return join_documents(aim, result, dry_run=False)
+
+
+def join_documents(aim: Restored, plan: RecreationPlan, *, dry_run: bool) -> Recreated:
+    return Recreated(**structs.asdict(aim), **structs.asdict(plan), dry_run=dry_run)
 
 
 class Recreation:
@@ -127,31 +139,32 @@ class Recreation:
             self.target, values or project.secrets, network=network, gpu=gpu
         )
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "runs": [run.as_json() for run in self._runs],
-            "taken": [os.fsdecode(path) for path in self._sources.taken.values()],
-            "unpacked": [
-                {"archive": path_fields(archive.locator)["path"], "member": archive.member}
+    def describe(self) -> RecreationPlan:
+        return RecreationPlan(
+            runs=tuple(run.describe() for run in self._runs),
+            taken=tuple(os.fsdecode(path) for path in self._sources.taken.values()),
+            unpacked=tuple(
+                UnpackedFile(archive=path_fields(archive.locator)["path"], member=archive.member)
                 for archive in self._sources.unpacked.values()
-            ],
-            "verdict": "identical",
-            "differences": [],
-        }
+            ),
+        )
 
-    def run(self, say: Say) -> dict[str, Any]:
+    def run(self, say: Say) -> RecreationPlan:
         """Run the planned executions; the target is stored then, unless an output differs."""
         for run in self._runs:
             for warning in run.plan.warnings:
                 say(f"{run.record.execution.id}: {warning}")
         self._sources.take(self._runs)
-        document = self.as_json()
+        plan = self.describe()
+        runs = [*plan.runs]
         for number, run in enumerate(self._runs):
             made, differences = _run_planned(self._project, run, self._network)
-            document["runs"][number]["as"] = made["id"]
+            runs[number] = structs.replace(runs[number], new=made["id"])
             if differences:
-                return document | {"verdict": "different", "differences": differences}
-        return document
+                return structs.replace(
+                    plan, runs=tuple(runs), verdict="different", differences=tuple(differences)
+                )
+        return structs.replace(plan, runs=tuple(runs))
 
 
 @dataclass
@@ -421,7 +434,7 @@ def _readable(store: Store, digest: str) -> bool:
 
 def _run_planned(
     project: ProjectState, run: _PlannedRun, network: bool
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+) -> tuple[dict[str, Any], list[Difference]]:
     """Run it and store all outputs; returns the new execution and the differences."""
     uid = run.record.execution.uid
     collection = str(run.record.facets.get("collection", uid))
@@ -435,7 +448,7 @@ def _run_planned(
     return outcome.execution, [_difference(run.record, again, version) for version in missed]
 
 
-def _difference(record: ExecutionRecord, again: ExecutionRecord, missed: Version) -> dict[str, Any]:
+def _difference(record: ExecutionRecord, again: ExecutionRecord, missed: Version) -> Difference:
     """How the output that should be the version `missed` came out instead."""
     at = missed.locator
     if at.startswith(STREAM):
@@ -443,4 +456,4 @@ def _difference(record: ExecutionRecord, again: ExecutionRecord, missed: Version
     line = again.lines.get(at)
     now = line[-1].digest if line else None
     kind = "content" if now else "missing"
-    return {**path_fields(missed.locator), "kind": kind, "a": missed.digest, "b": now}
+    return Difference(**path_fields(missed.locator), kind=kind, a=missed.digest, b=now)

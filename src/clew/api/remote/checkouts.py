@@ -16,7 +16,10 @@ from clew.api.local import checkouts, notes
 from clew.api.local.checkouts import CheckoutContents, CheckoutOwner
 from clew.api.local.repeat import Say
 from clew.api.remote import content_transfer, downloads
-from clew.api.remote.client import Client
+from clew.api.remote.client import Client, parse
+from clew.documents import checkouts as documents
+from clew.documents.checkouts import CheckoutStatus, MissingFile
+from clew.documents.ids import ExecutionId, Uid
 from clew.errors import Damaged
 from clew.redaction import CREDENTIALS
 from clew.replay.checkout import atomic_directory
@@ -44,8 +47,8 @@ class UploadedFile(msgspec.Struct):
 class UploadedCheckout(msgspec.Struct):
     """A checkout, as it is told to the server."""
 
-    execution: str
-    id: str
+    execution: Uid
+    id: ExecutionId
     cwd: str
     files: list[UploadedFile]
     """As they were laid out."""
@@ -54,7 +57,7 @@ class UploadedCheckout(msgspec.Struct):
     def read(self) -> tuple[Checkout, dict[bytes, TrackedFile]]:
         found = Checkout(
             directory=Path(),
-            project="",
+            project=Uid(""),
             root="",
             execution=self.execution,
             id=self.id,
@@ -82,17 +85,18 @@ def describe_checkout(client: Client, text: str) -> CheckoutContents:
             raise Damaged(
                 f"{shown!r} is not where this file belongs", hint="do not trust the server"
             )
-    return CheckoutContents(**{**found, "files": files})
+    missing = parse(found["missing"], tuple[MissingFile, ...], client.server)
+    return CheckoutContents(**{**found, "files": files, "missing": missing})
 
 
-def checkout(client: Client, text: str, directory: Path | None) -> dict[str, Any]:
+def checkout(client: Client, text: str, directory: Path | None) -> documents.Checkout:
     found = describe_checkout(client, text)
     with content_transfer.open_transfer_store(client.settings) as store:
         content_transfer.fetch(client.server, store, (kept.digest for kept in found.files))
         return checkouts.write_checkout(_owner(client), store, found, text, directory)
 
 
-def status(client: Client, directory: Path | None) -> dict[str, Any]:
+def status(client: Client, directory: Path | None) -> CheckoutStatus:
     found = checkouts.find(_owner(client), directory)
     with content_transfer.open_transfer_store(client.settings) as store:
         return checkouts.status_of(found, store, CREDENTIALS)

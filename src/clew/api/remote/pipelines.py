@@ -14,6 +14,7 @@ from urllib.parse import quote
 from clew.api.project import Pipelines, Say, StrPath, ignore_message
 from clew.api.remote import downloads
 from clew.api.remote.client import Client
+from clew.documents.differences import RunDiff
 from clew.errors import ClewError, NotFound, UsageError
 from clew.pipelines.runs.run_states import (
     ACTIVE_STATES,
@@ -140,9 +141,8 @@ class RemotePipelines(Pipelines):
         found: dict[str, Any] = self._client.query("why", id=id)
         return found
 
-    def diff(self, a: str, b: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.query("diff_runs", a=a, b=b)
-        return found
+    def diff(self, a: str, b: str) -> RunDiff:
+        return self._client.get("diff", RunDiff, a=a, b=b)
 
     def repeat(self, id: str, *, say: Say = ignore_message) -> dict[str, Any]:  # noqa: A002
         asked = {"id": id, "secrets": self._client.given_secrets}

@@ -22,16 +22,16 @@ from clew.api.project import Progress, Project, Say, StrPath, ignore_message, ig
 from clew.api.remote import downloads
 from clew.api.remote.client import API, Client, parse
 from clew.api.results import (
-    Checkout,
-    CheckoutStatus,
-    Recreated,
     Repeated,
     Transfer,
 )
+from clew.documents.checkouts import Checkout, CheckoutStatus
+from clew.documents.differences import ExecutionDiff
 from clew.documents.ids import Uid
 from clew.documents.lineage import Direction, Lineage
 from clew.documents.maintenance import Check, Reclaimed, Rule, Rules
 from clew.documents.notes import Note, Notes
+from clew.documents.recreations import Recreated
 from clew.documents.versions import Restored, Version
 from clew.errors import NoProject, UsageError
 from clew.redaction import CREDENTIALS
@@ -165,14 +165,12 @@ class RemoteProject(Project):
     def checkout(self, id: str, to: StrPath | None = None) -> Checkout:  # noqa: A002
         from clew.api.remote.checkouts import checkout
 
-        return Checkout.read(checkout(self.client, id, None if to is None else Path(fspath(to))))
+        return checkout(self.client, id, None if to is None else Path(fspath(to)))
 
     def checkout_status(self, folder: StrPath | None = None) -> CheckoutStatus:
         from clew.api.remote.checkouts import status
 
-        return CheckoutStatus.read(
-            status(self.client, None if folder is None else Path(fspath(folder)))
-        )
+        return status(self.client, None if folder is None else Path(fspath(folder)))
 
     def commit(
         self,
@@ -211,7 +209,7 @@ class RemoteProject(Project):
     ) -> Recreated:
         from clew.api.remote.recreate import recreate
 
-        document = recreate(
+        return recreate(
             self.client,
             target,
             to=None if to is None else fspath(to),
@@ -221,14 +219,13 @@ class RemoteProject(Project):
             gpu=gpu,
             say=say,
         )
-        return Recreated.read(document)
 
-    def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff:
         if confirm:
             asked = {"a": a, "b": b, "secrets": self.client.given_secrets}
-            return downloads.run_command(self.client.server, "confirm", asked, ignore_message)
-        document: dict[str, Any] = self.client.query("diff", a=a, b=b)
-        return document
+            answer = downloads.run_command(self.client.server, "confirm", asked, ignore_message)
+            return parse(answer, ExecutionDiff, self.client.server)
+        return self.client.get("diff", ExecutionDiff, a=a, b=b)
 
     # -- queries
 

@@ -13,9 +13,11 @@ from typing import Any
 
 from clew.api.delivery.http_client import error_from
 from clew.api.local import versions
+from clew.api.local.recreate import join_documents
 from clew.api.remote import caller_paths, content_transfer, downloads
-from clew.api.remote.client import Client
+from clew.api.remote.client import Client, parse
 from clew.api.remote.versions import foreign_cwd, plan_restore, write_version
+from clew.documents.recreations import Recreated, RecreationPlan
 from clew.errors import ClewError
 from clew.prov.queries.targets import Target
 from clew.redaction import CREDENTIALS, credential_check, open_readonly
@@ -35,7 +37,7 @@ def recreate(
     network: bool,
     gpu: bool,
     say: Callable[[str], None],
-) -> dict[str, Any]:
+) -> Recreated:
     asked: dict[str, Any] = {
         "target": text,
         "asker": caller_paths.describe_client(client.settings, text),
@@ -48,14 +50,15 @@ def recreate(
     found = Target(**plan["target"], keys=())
     below = None if to else foreign_cwd(client, found)
     aim = plan_restore(client, text, found, to, below)
-    document = {**aim.as_json(), **plan["way"], "dry_run": dry_run}
     if dry_run:
-        return document
+        planned = parse(plan["plan"], RecreationPlan, client.server)
+        return join_documents(aim, planned, dry_run=True)
     versions.check_overwrite(aim, overwrite=overwrite)
-    document |= downloads.run_command(client.server, "recreate", asked, say, transfer=sent)
-    if document["verdict"] == "identical":
+    answer = downloads.run_command(client.server, "recreate", asked, say, transfer=sent)
+    result = parse(answer, RecreationPlan, client.server)
+    if result.verdict == "identical":
         write_version(client, found, aim, below)
-    return document
+    return join_documents(aim, result, dry_run=False)
 
 
 def _planned(

@@ -40,9 +40,9 @@ def command(execution: str, folder: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(checkout.as_json())
         return
-    for path in checkout.missing:
-        print_message(f"clew: missing, because its content was not stored: {escape(path)}")
-    total = format_size(checkout.as_json()["bytes"])
+    for file in checkout.missing:
+        print_message(f"clew: missing, because its content was not stored: {escape(file.path)}")
+    total = format_size(checkout.bytes)
     files = format_count(checkout.files, "file")
     directory = escape(shorten_path(checkout.folder))
     print_message(f"checked out {checkout.execution} to {directory}: {files}, {total}")

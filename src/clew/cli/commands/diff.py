@@ -16,6 +16,15 @@ from clew.cli.options import json_option, pager_option
 from clew.cli.output import bold, escape, format_command, print_json, print_line, print_table
 
 if TYPE_CHECKING:
+    from clew.documents.differences import (
+        ArtifactDiff,
+        Difference,
+        Divergence,
+        ExecutionDiff,
+        PackageChange,
+        ProcessChange,
+        RunDiff,
+    )
     from clew.documents.maintenance import Rule
 
 DIFFERENT = 3
@@ -62,46 +71,44 @@ def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: b
             return _print_artifact_diff(artifacts.diff(project, a, b), as_json)
         document = project.diff(a, b, confirm=confirm)
     if as_json:
-        print_json(document)
+        print_json(document.as_json())
     else:
         for line in summarize(document):
             print_line(line)
-    return DIFFERENT if differs(document) else 0
+    return DIFFERENT if document.differs else 0
 
 
-def _print_run_diff(document: dict[str, Any], as_json: bool) -> int:
+def _print_run_diff(document: RunDiff, as_json: bool) -> int:
     if as_json:
-        print_json(document)
+        print_json(document.as_json())
     else:
-        print_line(f"{document['a']} → {document['b']}")
-        for part in ("inputs", "outputs"):
-            for name, (then, now) in document[part].items():
-                print_line(
-                    f"  {part[:-1]} {escape(name)}: {_format_json(then)} → {_format_json(now)}"
-                )
-        for task in document["tasks"]:
-            then, now = task["state"]
+        print_line(f"{document.a} → {document.b}")
+        for part, values in (("input", document.inputs), ("output", document.outputs)):
+            for name, (then, now) in values.items():
+                print_line(f"  {part} {escape(name)}: {_format_json(then)} → {_format_json(now)}")
+        for task in document.tasks:
+            then, now = task.state
             state = f"  {then} → {now}" if then != now else ""
-            print_line(f"  {escape(task['name'])}{state}")
-            changes = {**task.get("parameters", {}), **task["made"]}
+            print_line(f"  {escape(task.name)}{state}")
+            changes = {**(task.parameters or {}), **task.made}
             for name, (before, after) in changes.items():
                 print_line(f"    {escape(name)}: {_format_json(before)} → {_format_json(after)}")
-        if document["divergence"]:
-            task = escape(document["divergence"])
-            print_line(f"first task with different outputs from the same inputs: {task}")
-    return DIFFERENT if document["tasks"] or document["outputs"] else 0
+        if document.divergence:
+            first = escape(document.divergence)
+            print_line(f"first task with different outputs from the same inputs: {first}")
+    return DIFFERENT if document.tasks or document.outputs else 0
 
 
-def _print_artifact_diff(document: dict[str, Any], as_json: bool) -> int:
+def _print_artifact_diff(document: ArtifactDiff, as_json: bool) -> int:
     if as_json:
-        print_json(document)
-    elif document["files"]:
-        print_line(f"{document['a']} → {document['b']}")
-        for line in _file_lines(document["files"]):
+        print_json(document.as_json())
+    elif document.files:
+        print_line(f"{document.a} → {document.b}")
+        for line in _file_lines(document.files):
             print_line(f"  {line}")
     else:
-        print_line(f"{document['a']} and {document['b']} do not differ")
-    return DIFFERENT if document["files"] else 0
+        print_line(f"{document.a} and {document.b} do not differ")
+    return DIFFERENT if document.files else 0
 
 
 def _format_json(value: Any) -> str:
@@ -119,27 +126,21 @@ def _print_rules(rules: Sequence[Rule], as_json: bool) -> None:
     print_table(("name", "paths", "what is ignored"), rows)
 
 
-def differs(document: Mapping[str, Any]) -> bool:
-    parts = ("command", "environment", "packages", "hardware", "processes", "inputs", "outputs")
-    return any(document[part] for part in parts)
-
-
-def summarize(document: Mapping[str, Any]) -> Iterator[str]:
-    a, b = document["a"], document["b"]
-    if not differs(document):
-        yield f"{a} and {b} do not differ"
+def summarize(diff: ExecutionDiff) -> Iterator[str]:
+    if not diff.differs:
+        yield f"{diff.a} and {diff.b} do not differ"
         return
-    yield bold(f"{a} → {b}") + f"  outputs {document['verdict']}"
-    if document["command"]:
-        yield from _section("Command", _change_lines("", document["command"], format_command))
-    yield from _section("Environment", _value_lines(document["environment"]))
-    yield from _section("Packages", _package_lines(document["packages"]))
-    yield from _section("Hardware", _value_lines(document["hardware"]))
-    yield from _section("Processes", _process_lines(document["processes"]))
-    yield from _section("Inputs", _file_lines(document["inputs"]))
-    yield from _section("Outputs", _file_lines(document["outputs"]))
-    if document["divergence"]:
-        yield from _section("First to diverge", divergence_lines(document["divergence"]))
+    yield bold(f"{diff.a} → {diff.b}") + f"  outputs {diff.verdict}"
+    if diff.command:
+        yield from _section("Command", _change_lines("", diff.command.as_json(), format_command))
+    yield from _section("Environment", _value_lines(diff.environment))
+    yield from _section("Packages", _package_lines(diff.packages))
+    yield from _section("Hardware", _value_lines(diff.hardware))
+    yield from _section("Processes", _process_lines(diff.processes))
+    yield from _section("Inputs", _file_lines(diff.inputs))
+    yield from _section("Outputs", _file_lines(diff.outputs))
+    if diff.divergence:
+        yield from _section("First to diverge", divergence_lines(diff.divergence))
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -172,30 +173,30 @@ def _change_lines(
             yield f"{sign} {label}{format_(value)}"
 
 
-def _package_lines(packages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _package_lines(packages: Sequence[PackageChange]) -> Iterator[str]:
     for package in packages[:_MAX_LINES]:
-        before, after = package["a"] or "none", package["b"] or "none"
-        yield f"{package['manager']} {escape(package['name'])}  {escape(before)} → {escape(after)}"
+        before, after = package.a or "none", package.b or "none"
+        yield f"{package.manager} {escape(package.name)}  {escape(before)} → {escape(after)}"
     yield from _omitted_line(packages)
 
 
-def _process_lines(processes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _process_lines(processes: Sequence[ProcessChange]) -> Iterator[str]:
     for process in processes[:_MAX_LINES]:
-        sign = {"missing": "-", "extra": "+", "changed": "~"}[process["kind"]]
-        ids = " → ".join(part for part in (process["a"], process["b"]) if part)
-        yield f"{sign} {ids}  {format_command(process['command'])}"
-        for name, change in process.get("changes", {}).items():
+        sign = {"missing": "-", "extra": "+", "changed": "~"}[process.kind]
+        ids = " → ".join(part for part in (process.a, process.b) if part)
+        yield f"{sign} {ids}  {format_command(process.command)}"
+        for name, change in (process.changes or {}).items():
             format_ = format_command if name == "command" else _format_value
-            yield from (f"    {line}" for line in _change_lines(name, change, format_))
+            yield from (f"    {line}" for line in _change_lines(name, change.as_json(), format_))
     yield from _omitted_line(processes)
 
 
-def _file_lines(files: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _file_lines(files: Sequence[Difference]) -> Iterator[str]:
     for file in files[:_MAX_LINES]:
-        rule = f" by the rule {escape(file['rule'])}" if file.get("rule") else ""
-        change = f" {file['a']} → {file['b']}" if file["kind"] in ("mode", "status") else ""
-        yield f"{file['kind']:<10}  {escape(file['path'])}{change}{rule}"
-        for line in file.get("lines", ())[2:]:  # without the two lines that name the file
+        rule = f" by the rule {escape(file.rule)}" if file.rule else ""
+        change = f" {file.a} → {file.b}" if file.kind in ("mode", "status") else ""
+        yield f"{file.kind:<10}  {escape(file.path)}{change}{rule}"
+        for line in (file.lines or ())[2:]:  # without the two lines that name the file
             yield f"    {escape(line)}"
     yield from _omitted_line(files)
 
@@ -205,8 +206,8 @@ def _omitted_line(items: Sequence[Any]) -> Iterator[str]:
         yield f"… and {len(items) - _MAX_LINES} more (with --json)"
 
 
-def divergence_lines(divergence: Mapping[str, Any]) -> Iterator[str]:
-    process = f"{divergence['of']} → {divergence['process']}"
-    yield f"{process}  {format_command(divergence['command'])}"
-    for cause in divergence["causes"]:
-        yield f"{cause['confidence']:<9}  {cause['cause']}: {escape(cause['detail'])}"
+def divergence_lines(divergence: Divergence) -> Iterator[str]:
+    process = f"{divergence.of} → {divergence.process}"
+    yield f"{process}  {format_command(divergence.command)}"
+    for cause in divergence.causes:
+        yield f"{cause.confidence:<9}  {cause.cause}: {escape(cause.detail)}"

@@ -65,13 +65,13 @@ def command(
         )
         if not as_json:
             for unpacked in plan.unpacked:
-                archive = escape(shorten_path(unpacked["archive"]))
-                print_line(f"unpack {escape(unpacked['member'])} from {archive}")
+                archive = escape(shorten_path(unpacked.archive))
+                print_line(f"unpack {escape(unpacked.member or '')} from {archive}")
             for run in plan.runs:
-                makes = ", ".join(escape(shorten_path(path)) for path in run["makes"])
-                print_line(f"{run['execution']}  {format_command(run['command'])}  makes {makes}")
-                for copy in run["copies"]:
-                    start, end = (escape(shorten_path(copy[key])) for key in ("from", "to"))
+                makes = ", ".join(escape(shorten_path(path)) for path in run.makes)
+                print_line(f"{run.execution}  {format_command(run.command)}  makes {makes}")
+                for copy in run.copies:
+                    start, end = (escape(shorten_path(path)) for path in (copy.start, copy.end))
                     print_line(f"    then copy {start} to {end}, which has the same bytes")
         if plan.loses and not dry_run:
             confirm(
@@ -94,8 +94,8 @@ def command(
         print_json(done.as_json())
     elif done.verdict == "different":
         for difference in done.differences:
-            path = escape(shorten_path(difference["path"]))
-            print_message(f"{difference['kind']:<8}  {path}")
+            path = escape(shorten_path(difference.path))
+            print_message(f"{difference.kind:<8}  {path}")
         print_message(f"clew: {escape(done.version)} came out different: nothing was written")
     else:
         verb = "would recreate" if dry_run else "recreated"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -63,18 +63,13 @@ def _print_checkout(status: CheckoutStatus) -> None:
         print_message(f"{checkout}, without changes")
         return
     print_message(f"{checkout}; changes:")
-    print_changes(status.as_json())
-
-
-def print_changes(changes: dict[str, Any]) -> None:
-    """Print one line per changed file."""
-    for file in changes["modified"]:
-        mode = " ({} to {})".format(*file["mode"]) if file["mode"] else ""
-        change = "modified" if file["content"] else "mode"
-        print_line(f"{change:<8}  {escape(file['path'])}{mode}")
-    for change in ("added", "deleted"):
-        for file in changes[change]:
-            print_line(f"{change:<8}  {escape(file['path'])}")
+    for file in status.modified:
+        mode = " ({} to {})".format(*file.mode) if file.mode else ""
+        change = "modified" if file.content else "mode"
+        print_line(f"{change:<8}  {escape(file.path)}{mode}")
+    for change, files in (("added", status.added), ("deleted", status.deleted)):
+        for other in files:
+            print_line(f"{change:<8}  {escape(other.path)}")
 
 
 def _describe_project(status: ProjectStatus) -> Iterator[str]:

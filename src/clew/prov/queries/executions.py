@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from clew.documents.ids import ExecutionId, Uid
 from clew.errors import NotFound
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import execution_id, format_time
@@ -51,13 +52,13 @@ class ExecutionRef(NamedTuple):
     """An execution that is there."""
 
     key: int
-    uid: str
+    uid: Uid
     number: int
     made_elsewhere: bool = False
     """It was pulled or sent here, or repeats one that was: its record is untrusted."""
 
     @property
-    def id(self) -> str:
+    def id(self) -> ExecutionId:
         return execution_id(self.number)
 
 
@@ -78,7 +79,7 @@ def find_execution(graph: Graph, text: str) -> ExecutionRef:
             return find_execution(graph, known)
     if row is None:
         raise NotFound(f"no execution {text}", hint=_suggest_name(graph, text))
-    return ExecutionRef(int(row[0]), str(row[1]), int(row[2]), bool(row[3]) or graph.foreign)
+    return ExecutionRef(int(row[0]), Uid(row[1]), int(row[2]), bool(row[3]) or graph.foreign)
 
 
 def _is_text(text: str) -> bool:

@@ -3,7 +3,7 @@
 import time
 
 from clew.documents.ids import ExecutionId, ProcessId, RunId, VersionId
-from clew.prov.locators import path_json, path_of
+from clew.prov.locators import PathFields, path_json, path_of
 
 STREAM = "stream://"
 NETWORK = ("tcp://", "udp://", "unix:", "http://", "https://", "ftp://")
@@ -17,7 +17,7 @@ def format_time(at: int | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest // 1000:06}Z"
 
 
-def path_fields(locator: str) -> dict[str, str]:
+def path_fields(locator: str) -> PathFields:
     """A locator as `path`: a file's path, a stream's name (`stdout`), else the locator itself."""
     path = path_of(locator)
     if path is not None:

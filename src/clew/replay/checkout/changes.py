@@ -8,10 +8,12 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from blake3 import blake3
+from msgspec import structs
 
+from clew.documents import checkouts
+from clew.documents.checkouts import ModifiedFile
 from clew.errors import ClewError, NotFound
 from clew.redaction import credential_check, open_readonly
 from clew.replay.checkout.working_tree import (
@@ -43,21 +45,19 @@ class Changes:
         after = [new for _, new in self.modified]
         return sorted(kept.place for kept in (*after, *self.added, *self.deleted))
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "modified": [
-                {
-                    **new.shown(),
-                    "content": old.digest != new.digest,
-                    "mode": None
-                    if old.mode == new.mode
-                    else [_format_mode(old), _format_mode(new)],
-                }
+    def describe(self) -> checkouts.Changes:
+        return checkouts.Changes(
+            modified=tuple(
+                ModifiedFile(
+                    **structs.asdict(new.describe()),
+                    content=old.digest != new.digest,
+                    mode=None if old.mode == new.mode else (_format_mode(old), _format_mode(new)),
+                )
                 for old, new in self.modified
-            ],
-            "added": [kept.shown() for kept in self.added],
-            "deleted": [kept.shown() for kept in self.deleted],
-        }
+            ),
+            added=tuple(kept.describe() for kept in self.added),
+            deleted=tuple(kept.describe() for kept in self.deleted),
+        )
 
 
 def _format_mode(kept: TrackedFile) -> str:

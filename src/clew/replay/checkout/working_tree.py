@@ -16,6 +16,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
+from clew.documents.checkouts import CheckoutFile
+from clew.documents.ids import ExecutionId, Uid
 from clew.errors import ClewError, Damaged, NotFound
 from clew.project_directory import CHECKOUT, NAME
 from clew.prov.file_classes import classify
@@ -80,10 +84,13 @@ class TrackedFile:
         place, path = os.fsencode(document["place"]), os.fsencode(document["path"])
         return cls(**{**document, "place": place, "path": path})
 
-    def shown(self) -> dict[str, str]:
-        """The form in documents: its place, and its original path."""
+    def describe(self) -> CheckoutFile:
         where = path_json(self.path)
-        return {**path_json(self.place), **{f"original{n[4:]}": v for n, v in where.items()}}
+        return CheckoutFile(
+            **path_json(self.place),
+            original=where["path"],
+            original_b64=where.get("path_b64", UNSET),
+        )
 
 
 @dataclass(frozen=True)
@@ -91,13 +98,11 @@ class Checkout:
     """What a directory is a checkout of."""
 
     directory: Path
-    project: str
-    """The project's uid."""
+    project: Uid
     root: str
     """The path of the project, to find it from inside the checkout."""
-    execution: str
-    """The execution's uid."""
-    id: str
+    execution: Uid
+    id: ExecutionId
     cwd: str
     files: tuple[TrackedFile, ...]
 
@@ -105,7 +110,7 @@ class Checkout:
         """The same in another directory."""
         return replace(self, directory=directory)
 
-    def at(self, execution: str, id: str, files: Iterable[TrackedFile]) -> Checkout:  # noqa: A002
+    def at(self, execution: Uid, id: ExecutionId, files: Iterable[TrackedFile]) -> Checkout:  # noqa: A002
         """The same directory, as a checkout of another execution."""
         return replace(self, execution=execution, id=id, files=tuple(files))
 

@@ -4,14 +4,22 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from clew.documents.differences import (
+    Change,
+    Difference,
+    Divergence,
+    ExecutionDiff,
+    PackageChange,
+    ProcessChange,
+)
+from clew.documents.ids import ProcessId
 from clew.prov.package_urls import parse_purl
-from clew.prov.queries.execution_record import ExecutionRecord, Version
+from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
 from clew.prov.queries.formats import path_fields, process_id
 from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.output_comparison import (
     Comparison,
     ContentComparer,
-    Difference,
     ReadContent,
     exit_code,
     is_stream,
@@ -42,9 +50,6 @@ _NOT_ENVIRONMENT = frozenset(
 )
 """Facets that another section shows, or that say nothing about the environment."""
 
-Change = dict[str, Any]
-"""`{"a": …, "b": …}`"""
-
 
 def diff_executions(
     a: ExecutionRecord,
@@ -52,35 +57,33 @@ def diff_executions(
     comparison: Comparison,
     read: ReadContent,
     rules: Sequence[Rule],
-) -> dict[str, Any]:
-    """Everything except the divergence."""
-    packages = list(_packages(a, b))
-    return {
-        "a": a.execution.id,
-        "b": b.execution.id,
-        "verdict": comparison.verdict,
-        "command": _change(a.itself.command, b.itself.command),
-        "environment": _environment(a, b),
-        "packages": packages,
-        "hardware": _facets(a, b, lambda name: name in _HARDWARE),
-        "processes": list(_processes(a, b)),
-        "inputs": [
-            difference.as_json()
-            for difference in _inputs(a, b, packages, ContentComparer(read, rules))
-        ],
-        "outputs": [difference.as_json() for difference in comparison.differences],
-    }
+    divergence: Divergence | None,
+) -> ExecutionDiff:
+    packages = tuple(_packages(a, b))
+    return ExecutionDiff(
+        a=a.execution.id,
+        b=b.execution.id,
+        verdict=comparison.verdict,
+        command=_change(a.itself.command, b.itself.command),
+        environment=_environment(a, b),
+        packages=packages,
+        hardware=_facets(a, b, lambda name: name in _HARDWARE),
+        processes=tuple(_processes(a, b)),
+        inputs=tuple(_inputs(a, b, packages, ContentComparer(read, rules))),
+        outputs=comparison.differences,
+        divergence=divergence,
+    )
 
 
 def _change(a: Any, b: Any) -> Change | None:
-    return None if a == b else {"a": a, "b": b}
+    return None if a == b else Change(a=a, b=b)
 
 
 def _environment(a: ExecutionRecord, b: ExecutionRecord) -> dict[str, Any]:
     differences = _facets(a, b, lambda name: name not in _HARDWARE and name not in _NOT_ENVIRONMENT)
     cwd = _change(a.itself.cwd, b.itself.cwd)
     if cwd is not None:
-        differences["cwd"] = cwd
+        differences["cwd"] = cwd.as_json()
     variables = _changed_keys(a.itself.environment, b.itself.environment)
     if variables:
         differences["variables"] = variables
@@ -99,17 +102,17 @@ def _facets(a: ExecutionRecord, b: ExecutionRecord, wanted: Any) -> dict[str, An
     return differences
 
 
-def _changed_keys(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Change]:
+def _changed_keys(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     names = sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
     return {name: {"a": a.get(name), "b": b.get(name)} for name in names}
 
 
-def _packages(a: ExecutionRecord, b: ExecutionRecord) -> Iterator[dict[str, Any]]:
+def _packages(a: ExecutionRecord, b: ExecutionRecord) -> Iterator[PackageChange]:
     one, other = _package_versions(a), _package_versions(b)
     for manager, name in sorted(one.keys() | other.keys()):
         before, after = one.get((manager, name)), other.get((manager, name))
         if before != after:
-            yield {"manager": manager, "name": name, "a": before, "b": after}
+            yield PackageChange(manager=manager, name=name, a=before, b=after)
 
 
 def _package_versions(record: ExecutionRecord) -> dict[tuple[str, str], str]:
@@ -121,10 +124,10 @@ def _package_versions(record: ExecutionRecord) -> dict[tuple[str, str], str]:
     return found
 
 
-def _processes(a: ExecutionRecord, b: ExecutionRecord) -> Iterator[dict[str, Any]]:
+def _processes(a: ExecutionRecord, b: ExecutionRecord) -> Iterator[ProcessChange]:
     aligned = align_processes(a, b)
 
-    def named(record: ExecutionRecord, process: Any) -> str:
+    def named(record: ExecutionRecord, process: Activity) -> ProcessId:
         return process_id(record.execution.number, process.number, process.uid)
 
     for pair in aligned.pairs[1:]:
@@ -135,18 +138,25 @@ def _processes(a: ExecutionRecord, b: ExecutionRecord) -> Iterator[dict[str, Any
         }
         changed = {name: two for name, two in changes.items() if two is not None}
         if changed and (pair.b.exe is not None or "status" in changed):
-            ids = {"a": named(a, pair.a), "b": named(b, pair.b)}
-            yield {**ids, "kind": "changed", "command": pair.b.command, "changes": changed}
+            yield ProcessChange(
+                a=named(a, pair.a),
+                b=named(b, pair.b),
+                kind="changed",
+                command=tuple(pair.b.command),
+                changes=changed,
+            )
     for process in aligned.only_a:
-        yield {"a": named(a, process), "b": None, "kind": "missing", "command": process.command}
+        words = tuple(process.command)
+        yield ProcessChange(a=named(a, process), b=None, kind="missing", command=words)
     for process in aligned.only_b:
-        yield {"a": None, "b": named(b, process), "kind": "extra", "command": process.command}
+        words = tuple(process.command)
+        yield ProcessChange(a=None, b=named(b, process), kind="extra", command=words)
 
 
 def _inputs(
     a: ExecutionRecord,
     b: ExecutionRecord,
-    packages: Sequence[dict[str, Any]],
+    packages: Sequence[PackageChange],
     contents: ContentComparer,
 ) -> Iterator[Difference]:
     """Files that existed before and were read. Skip files of packages that are listed already, and
@@ -154,7 +164,7 @@ def _inputs(
     names = EntityNames(a, b)
     one = {names.a(v.locator): v for v in _inputs_read(a)}
     other = {names.b(v.locator): v for v in _inputs_read(b)}
-    changed_packages = {(package["manager"], package["name"]) for package in packages}
+    changed_packages = {(package.manager, package.name) for package in packages}
     for name in sorted(one.keys() | other.keys()):
         before, after = one.get(name), other.get(name)
         owner = (before and before.package) or (after and after.package)
@@ -166,7 +176,10 @@ def _inputs(
             assert there is not None
             kind = "extra" if before is None else "missing"
             yield Difference(
-                path_fields(there.locator), kind, before and before.digest, after and after.digest
+                **path_fields(there.locator),
+                kind=kind,
+                a=before and before.digest,
+                b=after and after.digest,
             )
 
 

@@ -8,8 +8,10 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import Any
 
+from msgspec import UNSET
+
+from clew.documents.differences import Difference, Verdict
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
 from clew.prov.queries.formats import STREAM, path_fields
@@ -31,34 +33,11 @@ _READ_BUDGET = 256 << 20
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One thing in which two executions ended differently."""
-
-    path: dict[str, str]
-    """As in every document: `path`, and `path_b64` where it is not UTF-8."""
-    kind: str
-    """content, equivalent, mode, missing (in b), extra (in b), removed, status, unknown."""
-    a: Any
-    b: Any
-    rule: str | None = None
-    lines: tuple[str, ...] = ()
-    """The difference of two small texts, as `diff -u` writes it."""
-
-    def as_json(self) -> dict[str, Any]:
-        document: dict[str, Any] = {**self.path, "kind": self.kind, "a": self.a, "b": self.b}
-        if self.rule is not None:
-            document["rule"] = self.rule
-        if self.lines:
-            document["lines"] = list(self.lines)
-        return document
-
-
-@dataclass(frozen=True)
 class Comparison:
     differences: tuple[Difference, ...]
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         if not self.differences:
             return "identical"
         same = all(difference.kind == "equivalent" for difference in self.differences)
@@ -87,10 +66,11 @@ class _Comparer:
 
     def differences(self) -> Iterator[Difference]:
         if any(gap.what == "trace" for gap in (*self._a.gaps, *self._b.gaps)):
-            yield Difference({"path": "trace"}, "unknown", None, None)  # not seen to its end
-        if exit_code(self._a.itself) != exit_code(self._b.itself):
-            path = {"path": "exit status"}
-            yield Difference(path, "status", exit_code(self._a.itself), exit_code(self._b.itself))
+            # not seen to its end
+            yield Difference(path="trace", kind="unknown", a=None, b=None)
+        codes = exit_code(self._a.itself), exit_code(self._b.itself)
+        if codes[0] != codes[1]:
+            yield Difference(path="exit status", kind="status", a=codes[0], b=codes[1])
         left_a = {self._names.a(locator): v for locator, v in _outputs(self._a)}
         left_b = {self._names.b(locator): v for locator, v in _outputs(self._b)}
         for name in sorted(left_a.keys() | left_b.keys(), key=_streams_first):
@@ -100,8 +80,8 @@ class _Comparer:
         for name in sorted(gone_a.keys() ^ gone_b.keys()):
             there = gone_a.get(name) or gone_b[name]
             if name not in left_a and name not in left_b:
-                sides = (None, there.digest) if name in gone_a else (there.digest, None)
-                yield Difference(path_fields(there.locator), "removed", *sides)
+                a, b = (None, there.digest) if name in gone_a else (there.digest, None)
+                yield Difference(**path_fields(there.locator), kind="removed", a=a, b=b)
 
     def _outputs(self, name: str, a: Version | None, b: Version | None) -> Iterator[Difference]:
         if a is None or b is None:
@@ -110,12 +90,13 @@ class _Comparer:
             if is_stream(there) and there.digest is None:
                 return  # nothing was written to it
             kind = "extra" if a is None else "missing"
-            yield Difference(path_fields(there.locator), kind, a and a.digest, b and b.digest)
+            path = path_fields(there.locator)
+            yield Difference(**path, kind=kind, a=a and a.digest, b=b and b.digest)
             return
         yield from self._contents.difference(name, a, b)
         if a.mode and b.mode and stat.S_IMODE(a.mode) != stat.S_IMODE(b.mode) and not is_stream(a):
             modes = [f"{stat.S_IMODE(mode):04o}" for mode in (a.mode, b.mode)]
-            yield Difference(path_fields(a.locator), "mode", modes[0], modes[1])
+            yield Difference(**path_fields(a.locator), kind="mode", a=modes[0], b=modes[1])
 
 
 class ContentComparer:
@@ -130,10 +111,10 @@ class ContentComparer:
         path = path_fields(a.locator)
         if a.digest == b.digest:
             if a.digest is None and not is_stream(a):
-                yield Difference(path, "unknown", None, None)
+                yield Difference(**path, kind="unknown", a=None, b=None)
             return
         if not (a.digest and b.digest) and not is_stream(a):
-            yield Difference(path, "unknown", a.digest, b.digest)
+            yield Difference(**path, kind="unknown", a=a.digest, b=b.digest)
             return
         both = self._bytes(a), self._bytes(b)
         rule: str | None = None
@@ -146,7 +127,9 @@ class ContentComparer:
                 )
             lines = diff_text(both[0], both[1], path["path"])
         kind = "content" if rule is None else "equivalent"
-        yield Difference(path, kind, a.digest, b.digest, rule, lines)
+        yield Difference(
+            **path, kind=kind, a=a.digest, b=b.digest, rule=rule or UNSET, lines=lines or UNSET
+        )
 
     def equivalent(self, a: Version, b: Version) -> bool:
         """Whether a rule covers the difference between two versions of a file."""

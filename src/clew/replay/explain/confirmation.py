@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from clew.documents.differences import Difference
 from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.replay.compare.entity_names import entity_name
-from clew.replay.compare.output_comparison import Difference, exit_code
+from clew.replay.compare.output_comparison import exit_code
 from clew.replay.execution_index import ExecutionIndex
 from clew.replay.explain import isolated_process
 from clew.replay.explain.diagnostic_runner import Observation
@@ -70,8 +71,8 @@ class _Confirmation:
         self._executions = divergence.executions
         self._runner = runner
         self._wholes: dict[str, RepeatPlan | None] = {}
-        self._wanted = {entity_name(f"file://{d.path['path']}") for d in differences}
-        self._wanted |= {d.path["path"] for d in differences}
+        self._wanted = {entity_name(f"file://{d.path}") for d in differences}
+        self._wanted |= {d.path for d in differences}
 
     def settle(self) -> Divergence:
         for suspect in self._in_turn():

@@ -7,11 +7,12 @@ from another process, continue there. A process without such a source is an orig
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from clew.documents.differences import Difference
 from clew.prov.queries.execution_record import Activity, Version
 from clew.redaction import MASK
 from clew.replay.compare.execution_pair import ExecutionPair
 from clew.replay.compare.input_differences import InputDifference, find_input_differences
-from clew.replay.compare.output_comparison import Difference, is_stream
+from clew.replay.compare.output_comparison import is_stream
 from clew.replay.compare.process_alignment import ProcessPair
 from clew.replay.execution_index import ExecutionIndex
 
@@ -64,7 +65,7 @@ class OriginFinder:
             yield (pair, self._executions.b.end(pair.b), ""), False
         top = self._executions.alignment.pairs[0]
         for side in (self._executions.b, self._executions.a):
-            version = side.last_versions.get(difference.path["path"])
+            version = side.last_versions.get(difference.path)
             times = side.write_times[version.key] if version else {}
             if version is None or not times:
                 continue

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
+from clew.documents import differences
 from clew.prov.locators import is_gpu_device
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import path_fields
@@ -44,9 +45,10 @@ class Cause:
     """The files it is about."""
     confirmed: bool = False
 
-    def as_json(self) -> dict[str, str]:
+    def describe(self) -> differences.Cause:
+        confidence: Literal["confirmed", "candidate"]
         confidence = "confirmed" if self.confirmed else "candidate"
-        return {"cause": self.cause, "detail": self.detail, "confidence": confidence}
+        return differences.Cause(cause=self.cause, detail=self.detail, confidence=confidence)
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,14 @@ class Divergence:
         others = [other for other in self.suspects if other.pair != suspect.pair]
         return replace(self, suspects=(suspect, *others))
 
-    def as_json(self) -> dict[str, Any]:
+    def describe(self) -> differences.Divergence:
         named = self.suspects[0]
-        return {
-            "process": self.executions.b.id(named.pair.b),
-            "of": self.executions.a.id(named.pair.a),
-            "command": named.pair.b.command,
-            "causes": [cause.as_json() for cause in named.causes],
-        }
+        return differences.Divergence(
+            process=self.executions.b.id(named.pair.b),
+            of=self.executions.a.id(named.pair.a),
+            command=tuple(named.pair.b.command),
+            causes=tuple(cause.describe() for cause in named.causes),
+        )
 
 
 def find_divergence(

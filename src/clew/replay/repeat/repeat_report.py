@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from clew.documents.differences import Divergence
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import path_fields
@@ -18,7 +19,7 @@ class RepeatReport:
     execution: Mapping[str, Any]
     of: str
     comparison: Comparison
-    divergence: Mapping[str, Any] | None
+    divergence: Divergence | None
     ran: Sequence[Mapping[str, Any]]
     reused: Sequence[Mapping[str, Any]]
     warnings: Sequence[str]
@@ -29,7 +30,7 @@ class RepeatReport:
             "of": self.of,
             "verdict": self.comparison.verdict,
             "differences": [difference.as_json() for difference in self.comparison.differences],
-            "divergence": self.divergence,
+            "divergence": self.divergence and self.divergence.as_json(),
             "ran": list(self.ran),
             "reused": list(self.reused),
             "warnings": list(self.warnings),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query
 
 from clew.api.local.versions import find
 from clew.api.pipeline_artifacts import is_run
+from clew.documents.differences import ExecutionDiff, RunDiff
 from clew.documents.lineage import Direction, Lineage, PathsBetween, SearchResults
 from clew.prov.queries.lineage.paths_between import find_paths
 from clew.prov.queries.search import search
-from clew.server.v1 import schemas
 from clew.server.v1.dependencies import Limit, ProjectDep, Target, Text
 from clew.server.v1.document_router import DocumentRouter
 
@@ -47,12 +47,12 @@ def get_search(
     return SearchResults(hits=tuple(search(project.graph, q, limit=limit)))
 
 
-@router.get("/diff", response_model=schemas.Difference)
+@router.get("/diff")
 def get_difference(
     project: ProjectDep,
     a: Annotated[Text, Query(description="An execution or a run.", examples=["e1"])],
     b: Annotated[Text, Query(description="Another of the same kind.", examples=["e2"])],
-) -> Any:
+) -> ExecutionDiff | RunDiff:
     """How `b` differs from `a`."""
     if is_run(a) and is_run(b):
         return project.pipelines.diff(a, b)

@@ -117,13 +117,3 @@ class ExecutionDetail(Execution):
     credential_files: list[str] = []
     files: list[File] = []
     network: list[Peer] = []
-
-
-class Difference(Document):
-    """The document of `clew diff --json` for two executions, or of two runs and their tasks."""
-
-    a: Any
-    b: Any
-    inputs: Any
-    outputs: Any
-    divergence: Any

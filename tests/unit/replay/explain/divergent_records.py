@@ -34,9 +34,9 @@ def explained(a: ExecutionRecord, b: ExecutionRecord) -> Divergence:
 
 def why(a: ExecutionRecord, b: ExecutionRecord) -> tuple[str, list[str]]:
     """The command that is named, and its causes."""
-    document = explained(a, b).as_json()
+    document = explained(a, b).describe().as_json()
     return " ".join(document["command"]), [cause["cause"] for cause in document["causes"]]
 
 
 def details(a: ExecutionRecord, b: ExecutionRecord) -> list[str]:
-    return [cause["detail"] for cause in explained(a, b).as_json()["causes"]]
+    return [cause["detail"] for cause in explained(a, b).describe().as_json()["causes"]]

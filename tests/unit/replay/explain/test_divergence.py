@@ -341,6 +341,6 @@ def test_unrelated_executions() -> None:
 
 def test_the_ids_of_both() -> None:
     a, b = both(lambda run, n: run.writes(run.process("train"), "/w/x", b"%d" % n) and None)
-    document = explained(a, b).as_json()
+    document = explained(a, b).describe().as_json()
     assert (document["process"], document["of"]) == ("e2.p1", "e1.p1")
     assert {cause["confidence"] for cause in document["causes"]} == {"candidate"}

@@ -11,6 +11,7 @@ from clew.api.project import Pipelines, Say, StrPath, ignore_message
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
+    from clew.documents.differences import RunDiff
     from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change
 
@@ -82,7 +83,7 @@ class LocalPipelines(Pipelines):
             "facts": list_facts(self._project.directory, self._project.settings, task["execution"]),
         }
 
-    def diff(self, a: str, b: str) -> dict[str, Any]:
+    def diff(self, a: str, b: str) -> RunDiff:
         from clew.api.local.pipelines.runs import diff
 
         return diff(self.show(a), self.show(b))

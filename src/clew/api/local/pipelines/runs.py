@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from clew.api.local.repeat import repeat as repeat_execution
+from clew.documents.differences import RunDiff, TaskDiff
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _VERDICTS = ("identical", "equivalent", "different")
 
 
-def diff(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def diff(one: dict[str, Any], other: dict[str, Any]) -> RunDiff:
     """How two runs differ: parameters, outputs, and each task that differs. `divergence`: the first
     task with the same inputs and other outputs."""
     mine = {task["name"]: task for task in one["tasks"]}
@@ -22,36 +23,38 @@ def diff(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     tasks = []
     divergence = None
     for name in [*mine, *(name for name in theirs if name not in mine)]:
-        difference = _diff_task(mine.get(name), theirs.get(name))
+        difference = _diff_task(name, mine.get(name), theirs.get(name))
         if difference is None:
             continue
-        tasks.append({"name": name, **difference})
-        if divergence is None and difference.get("given") == "same" and difference["made"]:
+        tasks.append(difference)
+        if divergence is None and difference.given == "same" and difference.made:
             divergence = name
-    return {
-        "a": one["id"],
-        "b": other["id"],
-        "inputs": _changes(one["inputs"], other["inputs"]),
-        "outputs": _changes(one["outputs"], other["outputs"]),
-        "tasks": tasks,
-        "divergence": divergence,
-    }
+    return RunDiff(
+        a=one["id"],
+        b=other["id"],
+        inputs=_changes(one["inputs"], other["inputs"]),
+        outputs=_changes(one["outputs"], other["outputs"]),
+        tasks=tuple(tasks),
+        divergence=divergence,
+    )
 
 
-def _diff_task(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any] | None:
+def _diff_task(name: str, a: dict[str, Any] | None, b: dict[str, Any] | None) -> TaskDiff | None:
     """How a task of two runs differs; None if it does not."""
     if a is None or b is None:
-        return {"state": [a and a["state"], b and b["state"]], "given": None, "made": {}}
+        states = (a["state"] if a else None, b["state"] if b else None)
+        return TaskDiff(name=name, state=states, given=None, made={})
     ends = [("succeeded" if task["state"] == "reused" else task["state"]) for task in (a, b)]
     made = _changes({**a["outputs"], **_digests(a)}, {**b["outputs"], **_digests(b)})
     if ends[0] == ends[1] and not made and a["parts"] == b["parts"]:
         return None
-    return {
-        "state": [a["state"], b["state"]],
-        "given": "same" if a["parts"] == b["parts"] else "different",
-        "parameters": _changes(a["parameters"], b["parameters"]),
-        "made": made,
-    }
+    return TaskDiff(
+        name=name,
+        state=(a["state"], b["state"]),
+        given="same" if a["parts"] == b["parts"] else "different",
+        parameters=_changes(a["parameters"], b["parameters"]),
+        made=made,
+    )
 
 
 def _digests(task: dict[str, Any]) -> dict[str, Any]:
@@ -62,8 +65,8 @@ def _digests(task: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, list[Any]]:
-    return {n: [a.get(n), b.get(n)] for n in {**a, **b} if a.get(n) != b.get(n)}
+def _changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {n: (a.get(n), b.get(n)) for n in {**a, **b} if a.get(n) != b.get(n)}
 
 
 def repeat(

@@ -4,8 +4,6 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from msgspec import UNSET
-
 from clew.documents.document import from_nanoseconds
 from clew.documents.ids import Locator, VersionId
 from clew.documents.lineage import Node, OwnerPackage, SameContent
@@ -47,8 +45,7 @@ def build_file_nodes(
                 id=id_,
                 kind=locator_kind(version.locator),
                 label=shown["path"],
-                path=shown["path"],
-                path_b64=shown.get("path_b64", UNSET),
+                **shown,
                 locator=Locator(version.locator),
                 execution=execution_id(version.number),
                 version=id_,
@@ -125,8 +122,7 @@ def build_unrecorded_node(
         id=target.label,
         kind="file",
         label=shown["path"],
-        path=shown["path"],
-        path_b64=shown.get("path_b64", UNSET),
+        **shown,
         locator=Locator(locator),
         execution=None,
         version=None,

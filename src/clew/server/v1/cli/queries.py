@@ -147,7 +147,7 @@ def recreatable(
             )
         except NoContent as error:
             return {**error.as_json(), "sought": elsewhere.sought}
-        found = {"target": _file_metadata(store, recreation.target), "way": recreation.as_json()}
+        found = {"target": _file_metadata(store, recreation.target), "plan": recreation.describe()}
         return {**found, "sought": elsewhere.sought}
 
 
@@ -161,11 +161,6 @@ def checkout(project: LocalProject, id: str) -> Document:  # noqa: A002
 @_query
 def kept(project: LocalProject, execution: str, digests: set[str]) -> list[str]:
     return sorted(kept_digests(project, execution, digests))
-
-
-@_query
-def diff(project: LocalProject, a: str, b: str) -> Document:
-    return project.diff(a, b)
 
 
 @_query
@@ -186,11 +181,6 @@ def task(project: LocalProject, id: str) -> Document:  # noqa: A002
 @_query
 def why(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.pipelines.why(id)
-
-
-@_query
-def diff_runs(project: LocalProject, a: str, b: str) -> Document:
-    return project.pipelines.diff(a, b)
 
 
 @_query
