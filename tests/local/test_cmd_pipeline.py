@@ -89,6 +89,9 @@ def test_ids_of_tasks_and_artifacts_in_other_commands(project: Project, compiled
     traced = answer(project, "trace", "r1/train:model")
     labels = {node["label"] for node in traced["nodes"]}
     assert str(project / "pipeline-runs" / "r1" / "fetch" / "data") in labels
+    assert "worker" not in labels
+    whole = answer(project, "trace", "r1/train:model", "--all")
+    assert "worker" in {node["label"] for node in whole["nodes"]}
     assert project.command("cat", "r1/train:model").stdout == b"22.5"
     assert json.loads(project.command("cat", "r1/train:scores").stdout) == {"weight": 22.5}
     assert (

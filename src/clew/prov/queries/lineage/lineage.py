@@ -38,6 +38,10 @@ from clew.prov.queries.targets import Target
 LIMIT = 20_000
 """Nodes after which a walk stops and says so."""
 
+WORKER = "worker"
+"""The label of the first process of a worker, from which the tasks of pipeline runs are forked."""
+_NUMBER, _NAME = 2, 9
+"""Columns of `LineageQueries.activities`."""
 _INSTANT_FLOWS = frozenset({"fork", "exec"})
 """Ways of passing data that are over when they happen; a pipe may go on."""
 _DEVICE = re.compile(r"file://[^/]*/(?:dev/(?!shm/)|proc/|sys/)")
@@ -86,6 +90,7 @@ class _Walk:
         self._asked: list[int] = []
         self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
         self._hidden: dict[int, set[int]] = {}
+        self._workers: dict[int, int] = {}  # task → the worker it was forked from, not drawn
         self._edges: dict[tuple[int, int, str], dict[str, str]] = {}
         self._links: dict[int, Link] = {}  # found version → where it may come from
         self._truncated = False
@@ -261,8 +266,12 @@ class _Walk:
     def _flows(self, activities: dict[int, int]) -> dict[int, int]:
         """The other ends of pipes and sockets, with the bounds that hold there."""
         bounds: dict[int, int] = {}
-        flows = self._steps.senders if self._up else self._steps.receivers
-        for receiver, sender, at, via in flows(activities):
+        flows = (self._steps.senders if self._up else self._steps.receivers)(activities)
+        workers = self._find_workers({sender for _, sender, _, via in flows if via == "fork"})
+        for receiver, sender, at, via in flows:
+            if sender in workers:
+                self._workers[receiver] = sender
+                continue
             near, far = (receiver, sender) if self._up else (sender, receiver)
             at_once = via in _INSTANT_FLOWS
             if at_once and (at > activities[near] if self._up else at < activities[near]):
@@ -272,6 +281,14 @@ class _Walk:
             known = bounds.get(far, bound)
             bounds[far] = max(known, bound) if self._up else min(known, bound)
         return bounds
+
+    def _find_workers(self, activities: set[int]) -> set[int]:
+        """The workers of pipelines among these. They are part of what tasks are made of: of a task,
+        a user wants to see the task's own files."""
+        if self._everything or not self._up or not activities:
+            return set()
+        rows = self._steps.activities(activities)
+        return {key for key, row in rows.items() if row[_NAME] == WORKER and row[_NUMBER] == 1}
 
     def _hide(self, activity: int, version: Version) -> bool:
         """Is it only what programs are made of? What a recorded process made is never that."""
@@ -304,9 +321,11 @@ class _Walk:
             link = self._links.get(_UNRECORDED)
             nodes.append(build_unrecorded_node(self._graph, self._steps, target, link))
             names[_UNRECORDED] = target.label
-        owned = {} if self._everything or not self._up else self._steps.owned(activities)
+        counted = {*activities, *self._workers.values()}
+        owned = {} if self._everything or not self._up else self._steps.owned(counted)
         for key, row in self._steps.activities(activities).items():
             hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
+            hidden += owned.get(self._workers.get(key, 0), 0)
             names[key] = (node := build_activity_node(row, hidden)).id
             nodes.append(node)
         edges = [
