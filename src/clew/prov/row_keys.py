@@ -85,12 +85,14 @@ def pack_looks(looks: Iterable[Observation], locations: Mapping[str, int]) -> by
     import msgspec  # slow to load, and most questions never fold
 
     groups: list[list[str | int]] = []
-    last: tuple[str, str] | None = None
+    group: list[str | int] = []
+    group_kind = group_answer = None
     for kind, locator, answer in looks:
-        if (kind, answer) != last:
-            last = (kind, answer)
-            groups.append([kind, answer])
-        groups[-1].append(locations[locator])
+        if kind != group_kind or answer != group_answer:
+            group_kind, group_answer = kind, answer
+            group = [kind, answer]
+            groups.append(group)
+        group.append(locations[locator])
     return msgspec.msgpack.encode(groups)
 
 

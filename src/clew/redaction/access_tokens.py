@@ -74,7 +74,7 @@ _SHORTEST = 20
 
 def has_token(text: str) -> bool:
     """Whether the text may contain a token."""
-    return len(text) >= _SHORTEST and any(literal in text for literal in _EXPRESSIONS)
+    return len(text) >= _SHORTEST and any(map(text.__contains__, _EXPRESSIONS))
 
 
 def find_tokens(text: str) -> Iterator[tuple[int, int]]:

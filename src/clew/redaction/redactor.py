@@ -57,6 +57,7 @@ class Redactor:
         self._secrets: list[bytes] = []
         self._texts: list[str] = []
         self._masked: dict[tuple[str, str], str] = {}
+        self._found_in_words: dict[tuple[str, ...], dict[int, list[Finding]]] = {}
         self.learn(environ)
 
     def learn(self, environ: Mapping[str, str]) -> None:
@@ -103,15 +104,19 @@ class Redactor:
             masked = self._masked[name, value] = MASK if hide else self.text(value)
         return masked
 
-    def seals(self, variables: Mapping[str, str]) -> dict[str, str]:
+    def seals(
+        self, variables: Mapping[str, str], masked: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
         """A keyed hash of each masked variable. Whoever has the key can compare two values by it;
-        without the key it reveals nothing."""
+        without the key it reveals nothing. `masked` is the result of `environment`, if known."""
         if self._key is None:
             return {}
-        masked = (name for name, value in self.environment(variables).items() if MASK in value)
+        if masked is None:
+            masked = self.environment(variables)
         return {
             name: blake3(f"{name}\0{variables[name]}".encode(), key=self._key).hexdigest(length=16)
-            for name in masked
+            for name, value in masked.items()
+            if MASK in value
         }
 
     def text(self, text: _Text) -> _Text:
@@ -126,7 +131,10 @@ class Redactor:
     def learn_command(self, words: Sequence[str]) -> dict[int, list[Finding]]:
         """From now on mask the values that these words give to options and variables. Returns what
         was found, by the number of the word."""
-        found = dict(find_in_words(words, self._patterns))
+        known = self._found_in_words.get(tuple(words))
+        if known is not None:  # each command is learnt before any is recorded
+            return known
+        found = self._found_in_words[tuple(words)] = dict(find_in_words(words, self._patterns))
         for number, findings in found.items():
             word = words[number]
             self.add_values(find_passwords(word))

@@ -173,7 +173,7 @@ def _mask_findings(text: str, findings: Iterable[Finding]) -> str:
 
 def _is_suspect(text: str) -> bool:
     lower = text.lower()
-    return any(hint in lower for hint in _HINTS)
+    return any(map(lower.__contains__, _HINTS))
 
 
 def _find_options(text: str, patterns: tuple[str, ...], script: bool) -> Iterator[Finding]:

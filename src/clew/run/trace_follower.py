@@ -53,11 +53,11 @@ class TraceFollower:
         new = self._trace.read()
         self.records += new
         for record in new:
-            if isinstance(record, Spawn):
+            if type(record) is Spawn:
                 self.root = self.root or record.pid
                 self._pids[record.image] = record.pid
                 self._demand.add(record.pid)
-            elif isinstance(record, Exit):
+            elif type(record) is Exit:
                 self._demand.drop(self._pids.get(record.image, 0))
         if self.failure is None:
             try:

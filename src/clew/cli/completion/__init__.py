@@ -8,7 +8,6 @@ tabs. For `file` and `dir` the shell itself completes paths.
 from __future__ import annotations
 
 import os
-from importlib import resources
 
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class
 
@@ -17,6 +16,8 @@ VARIABLE = "_CLEW_COMPLETE"
 
 
 def read_script(shell: str) -> str:
+    from importlib import resources  # slow to load, and only this command needs it
+
     return resources.files(__name__).joinpath(f"clew.{shell}").read_text("utf-8")
 
 

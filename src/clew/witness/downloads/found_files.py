@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from hashlib import sha1
 from urllib.parse import quote
 
 from clew.witness.syscalls.trace_format import FileStat
@@ -105,6 +104,8 @@ def _list_blobs(
 
 def _hash_blob(path: bytes, file_stat: FileStat) -> str | None:
     """The id that Git gives to the content of a file, as it was read."""
+    from hashlib import sha1  # loads OpenSSL, and most executions read no file of Git
+
     with suppress(OSError), open(path, "rb") as file:
         data = file.read(file_stat.size + 1)
         if len(data) == file_stat.size and key_of(file_stat_of(os.fstat(file.fileno()))) == key_of(

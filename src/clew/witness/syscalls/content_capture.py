@@ -27,12 +27,13 @@ from clew.witness.syscalls.trace_format import (
     Change,
     Descriptor,
     FileStat,
-    Look,
     Open,
     Saved,
 )
 from clew.witness.syscalls.version_tracker import ContentKey, key_of
 
+_NAME_CONTENT = (Open, Change, Saved, Descriptor)
+"""The records that name content: less than half of a trace."""
 _EMPTY_DIGEST = f"blake3:{blake3(b'').hexdigest()}"
 
 FileState = tuple[int, int, int, int]
@@ -100,8 +101,7 @@ class ContentCapture:
         """Store the files that these records say were read, if they are still unchanged."""
         reads: dict[FileStat, bytes] = {}
         others: list[Saved | Change] = []
-        # most records are looks, which name no content
-        records = [record for record in trace if not isinstance(record, Look)]
+        records = [record for record in trace if type(record) in _NAME_CONTENT]
         for record in records:
             if isinstance(record, Change) and record.what == b"map" and record.before:
                 self._mapped.add(record.before[:2])  # its bytes may change without its mtime

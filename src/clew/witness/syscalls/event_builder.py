@@ -66,6 +66,8 @@ class EventBuilder:
             self._origins = inputs | self._origins
         self._n = count(FIRST_WITNESSED)
         self._versions: dict[ObservedVersion, Version] = {}
+        self._words: dict[int, list[str]] = {}
+        self._environments: dict[int, dict[str, str | None]] = {}
         self.bytes = 0
         """The size of all content in the events."""
 
@@ -119,17 +121,16 @@ class EventBuilder:
     # -- processes
 
     def _processes(self) -> Iterator[AnyEvent]:
-        for process in self._state.processes.values():
+        for image, process in self._state.processes.items():
+            words = self._words[image] = [decode_text(word) for word in self._state.command(image)]
             if process.exec:  # an earlier command line may contain its secrets, too
-                self._context.redactor.learn_command([*map(decode_text, process.exec.arguments)])
+                self._context.redactor.learn_command(words)
         for image, process in self._state.processes.items():
             yield self._started(image, process)
             if process.exit is not None:
                 yield self._ended(process)
 
     def _started(self, image: int, process: TracedProcess) -> Started:
-        arguments = [decode_text(word) for word in self._state.command(image)]
-        variables = self._state.variables.get(process.exec.variables, {}) if process.exec else {}
         return Started(
             execution=self._context.execution,
             n=next(self._n),
@@ -139,12 +140,19 @@ class EventBuilder:
             parent=self._uid(process.parent) if process.parent else self._context.execution,
             number=process.number,
             pid=process.pid,
-            command=self._context.redactor.arguments(arguments).words,
+            command=self._context.redactor.arguments(self._words[image]).words,
             exe=decode_text(process.exec.exe) if process.exec else None,
             cwd=decode_text(process.exec.cwd) if process.exec else None,
-            environment=_difference(self._context.variables, variables) if process.exec else {},
+            environment=self._environment(process.exec.variables) if process.exec else {},
             facets=self._start_facets(image, process),
         )
+
+    def _environment(self, number: int) -> dict[str, str | None]:
+        """The variables of this set that differ from those of the execution."""
+        if number not in self._environments:
+            variables = self._state.variables.get(number, {})
+            self._environments[number] = _difference(self._context.variables, variables)
+        return self._environments[number]
 
     def _start_facets(self, image: int, process: TracedProcess) -> dict[str, Any]:
         facets: dict[str, Any] = {}

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clew.prov.event_numbers import MOVES
@@ -95,7 +96,7 @@ class Interpreter:
             trace_format.Reused: self._reused,
         }
         for record in trace:
-            if isinstance(record, trace_format.Look):
+            if type(record) is trace_format.Look:
                 self._observations.add_look(record)
         for entry in trace_format.expand_opens(trace):
             handler = handlers.get(type(entry))
@@ -166,9 +167,10 @@ class Interpreter:
     def _environment(self, record: trace_format.Variables) -> None:
         entries = (entry.decode(errors="replace").partition("=") for entry in record.entries)
         variables = {name: value for name, _, value in entries if name}
-        self._context.redactor.learn(variables)
-        self._state.variables[record.number] = self._context.redactor.environment(variables)
-        self._state.seals[record.number] = self._context.redactor.seals(variables)
+        redactor = self._context.redactor
+        redactor.learn(variables)
+        masked = self._state.variables[record.number] = redactor.environment(variables)
+        self._state.seals[record.number] = redactor.seals(variables, masked)
 
     def _exit(self, record: trace_format.Exit) -> None:
         image = self._final_image.get(record.image, record.image)
@@ -204,10 +206,11 @@ class Interpreter:
 
     def _seen(self, record: trace_format.Seen) -> None:
         at, observations_of_look = record.at, self._observations.observations_of_look
-        looked = self._inputs_of_process[record.image].looked
-        for number in record.looked:
-            for observation in observations_of_look[number]:
-                looked.setdefault(observation, at)
+        add = self._inputs_of_process[record.image].looked.setdefault
+        for observation in chain.from_iterable(
+            map(observations_of_look.__getitem__, record.looked)
+        ):
+            add(observation, at)
 
     def _write(self, record: trace_format.Open, path: bytes) -> None:
         if is_file(path):

@@ -239,10 +239,11 @@ class ReadOpen(msgspec.Struct, frozen=True, gc=False):
 
 
 def expand_opens(trace: Sequence[AnyRecord]) -> list[AnyRecord | ReadOpen]:
-    """The sorted records, with the opens of each `Seen` record inserted by their seq."""
-    described = {record.number: record for record in trace if isinstance(record, Open)}
-    expanded: list[AnyRecord | ReadOpen] = list(trace)
-    for record in trace:
+    """The sorted records, with the opens of each `Seen` record inserted by their seq. Without
+    looks: `Seen` records refer to these by their numbers."""
+    expanded: list[AnyRecord | ReadOpen] = [record for record in trace if type(record) is not Look]
+    described = {record.number: record for record in expanded if isinstance(record, Open)}
+    for record in list(expanded):
         if isinstance(record, Seen):
             numbers = iter(record.opened)
             expanded += [
