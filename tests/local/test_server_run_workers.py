@@ -55,15 +55,7 @@ def gated(log: str, gate: str, n: int = 1) -> int:
 def counting(log: str, n: int = 1):
     count(log=log, n=n).set_caching_options(False)
 
-@dsl.container_component
-def elsewhere():
-    return dsl.ContainerSpec(image="example.org/nobody/has:this", command=["true"])
-
-@dsl.pipeline(name="away")
-def away():
-    elsewhere()
-
-for one in (gated, counting, away):
+for one in (gated, counting):
     compiler.Compiler().compile(one, f"{sys.argv[1]}/{one.name}.yaml")
 """
 
@@ -151,46 +143,6 @@ def runners(server: Server) -> list[int]:
         if f"\nPPid:\t{server.process.pid}\n" in text:
             found.append(int(status.parent.name))
     return found
-
-
-def test_a_run_gets_its_parameters(asking: Asking) -> None:
-    with run_server(asking.project, "--runs", "2"):
-        run = asking.ask("counting", log=str(asking.log), n=7)
-        (found,) = asking.over(run)
-    assert (found.state, found.error, found.tries) == ("succeeded", None, 1)
-    assert asking.counted() == {"7": 1}
-    shown = answer(asking.project, "pipeline", "show", run)
-    assert (shown["uid"], shown["inputs"]["n"]) == (run, 7)
-
-
-def test_a_run_that_cannot_start_fails(asking: Asking) -> None:
-    with run_server(asking.project, "--runs", "2"):
-        wrong = asking.ask("counting", log=str(asking.log), m=7)
-        away = asking.ask("away")
-        found = asking.over(wrong, away)
-    assert [one.state for one in found] == ["failed", "failed"]
-    assert found[0].error == "counting has no parameter m"
-    assert found[1].error is not None
-    assert "image" in found[1].error
-
-
-def test_a_run_is_canceled(asking: Asking, tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    with run_server(asking.project, "--runs", "1"):
-        run = asking.gated(gate)
-        (task,) = asking.waits(gate)
-        queued = asking.ask("counting", log=str(asking.log), n=2)
-        with asking.graph() as graph:
-            run_queue.cancel_request(graph, queued)
-            run_queue.cancel_request(graph, run)
-        found = asking.over(run, queued)
-        wait_until("the end of the task", lambda: gone(task))
-        again = asking.gated(tmp_path / "other")
-        asking.waits(tmp_path / "other")
-        (tmp_path / "other").touch()
-        assert asking.over(again)[0].state == "succeeded"
-    assert [one.state for one in found] == ["canceled", "canceled"]
-    assert asking.counted() == {"1": 2}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
