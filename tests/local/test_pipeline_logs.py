@@ -14,6 +14,7 @@ from tests.local.programs.compiling import HERE
 from tests.wait import wait_until
 
 import clew
+from clew.documents.runs import LogPart
 from clew.errors import NotFound
 
 TALK, SHELL = "r1/condition-1/talk", "r1/condition-2/shell"
@@ -82,7 +83,8 @@ def test_the_log_of_a_running_task(project: Project, opened: clew.Project, folde
     project.environment["TALK_TOKEN"] = "very-secret-indeed"
     with running(project, folder, "-p", "kind=python") as process:
         wait_until("what the task prints", lambda: b"attempt 1" in so_far(opened, TALK))
-        data, over, attempt = opened.pipelines.read_log(TALK)
+        part = opened.pipelines.read_log(TALK)
+        data, over, attempt = part.data, part.complete, part.attempt
         assert not over
         assert len(attempt) == 32
         assert b"knows" in data
@@ -122,7 +124,7 @@ def test_the_log_of_the_last_attempt(project: Project, opened: clew.Project, fol
     last = opened.pipelines.read_log(TALK)
     assert last.attempt == second.attempt
     assert last.data.startswith(second.data)
-    assert len(opened.pipelines.task(TALK)["attempts"]) == 2
+    assert len(opened.pipelines.task(TALK).attempts) == 2
 
 
 def test_the_log_of_a_command(project: Project, opened: clew.Project, folder: Path) -> None:
@@ -164,15 +166,16 @@ def test_the_log_of_a_killed_run(project: Project, opened: clew.Project, folder:
 def test_a_task_that_never_ran(project: Project, opened: clew.Project, folder: Path) -> None:
     with running(project, folder, "-p", "kind=none") as process:
         process.communicate(timeout=60)
-    (skipped, *_) = opened.pipelines.show("r1")["tasks"]
-    assert opened.pipelines.read_log(skipped["id"]) == (b"", True, "")
-    refused = project.command("pipeline", "logs", "--follow", skipped["id"])
+    (skipped, *_) = opened.pipelines.show("r1").tasks
+    nothing = LogPart(data=b"", complete=True, attempt="")
+    assert opened.pipelines.read_log(skipped.id) == nothing
+    refused = project.command("pipeline", "logs", "--follow", skipped.id)
     assert refused.returncode == 5
     assert b"the condition does not hold" in refused.stderr
 
 
 def _known(opened: clew.Project) -> set[str]:
     try:
-        return {one["id"] for one in opened.pipelines.show("r1")["tasks"]}
+        return {one.id for one in opened.pipelines.show("r1").tasks}
     except NotFound:
         return set()

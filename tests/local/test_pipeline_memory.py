@@ -38,6 +38,6 @@ def test_recorded_tasks_are_freed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         after = there()
     finally:
         gc.enable()
-    assert document["state"] == "succeeded"
+    assert document.state == "succeeded"
     assert max(counts) > 0
     assert after == 0

@@ -12,9 +12,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from clew.api.tensorboard_events import Series, read_scalars
+from clew.documents.runs import RunWithTasks
 from clew.errors import ClewError
 from clew.replay.repeat.parameters import list_parameters
 
@@ -39,7 +43,7 @@ class Measured:
     id: str
     name: str | None
     state: str
-    started: str | None
+    started: datetime | None
     parameters: dict[str, Any]
     metrics: dict[str, float]
     series: dict[str, Series] = field(default_factory=dict)
@@ -48,8 +52,9 @@ class Measured:
     def as_json(self) -> dict[str, Any]:
         """Numbers that JSON cannot express, such as a loss that is not a number, become null."""
         names = ("id", "name", "state", "started", "parameters")
+        fields = msgspec.to_builtins({name: getattr(self, name) for name in names})
         metrics = {name: v if math.isfinite(v) else None for name, v in self.metrics.items()}
-        return {**{name: getattr(self, name) for name in names}, "metrics": metrics}
+        return {**fields, "metrics": metrics}
 
 
 def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list[Measured]:
@@ -67,13 +72,15 @@ def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list
             else _measure_execution(project, project.execution(name))
             for name in ids
         ]
-    runs = [project.pipelines.show(run["id"]) for run in project.pipelines.list()[-limit:]]
-    tasks = {execution for run in runs for task in run["tasks"] for execution in task["attempts"]}
+    runs = [project.pipelines.show(run.uid) for run in project.pipelines.list()[-limit:]]
+    tasks = {execution for run in runs for task in run.tasks for execution in task.attempts}
     executions = [one for one in project.executions() if one.id not in tasks][-limit:]
     measured = [*map(_measure_run, runs)]
     measured += [_measure_execution(project, execution) for execution in executions]
     found = [one for one in measured if one.metrics]
-    return sorted(found, key=lambda one: one.started or "", reverse=True)
+    return sorted(
+        found, key=lambda one: one.started or datetime.min.replace(tzinfo=UTC), reverse=True
+    )
 
 
 def _measure_execution(project: Project, execution: Execution) -> Measured:
@@ -98,7 +105,7 @@ def _measure_execution(project: Project, execution: Execution) -> Measured:
         id=execution.id,
         name=execution.name,
         state=execution.state,
-        started=document["started"],
+        started=execution.started,
         parameters={p.name: p.value or "true" for p in list_parameters(execution.command)},
         metrics=dict(list(metrics.items())[:_MOST_METRICS]),
         series=series,
@@ -123,23 +130,23 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
         yield name, value
 
 
-def _measure_run(run: dict[str, Any]) -> Measured:
+def _measure_run(run: RunWithTasks) -> Measured:
     """A metric that several tasks log has the name of its task before it."""
     logged = [
-        (task["name"], metric, value)
-        for task in run["tasks"]
-        for artifacts in task["artifacts"].values()
+        (task.name, metric, value)
+        for task in run.tasks
+        for artifacts in task.artifacts.values()
         for artifact in artifacts
-        if artifact["type"] in _KFP_METRICS
-        for metric, value in _numbers(artifact["metadata"])
+        if artifact.type in _KFP_METRICS
+        for metric, value in _numbers(artifact.metadata)
     ]
     times = Counter(metric for _, metric, _ in logged)
     metrics = {m if times[m] == 1 else f"{task}.{m}": value for task, m, value in logged}
     return Measured(
-        id=run["id"],
-        name=run["name"],
-        state=run["state"],
-        started=run["started"],
-        parameters=dict(run["inputs"]),
+        id=run.id or run.uid,
+        name=run.name,
+        state=run.state,
+        started=run.started,
+        parameters=dict(run.inputs),
         metrics=metrics,
     )

@@ -7,9 +7,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.documents.differences import ArtifactDiff, Difference, Verdict
+from clew.documents.ids import Digest
+from clew.documents.runs import Artifact, Task
 from clew.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class ArtifactFile(NamedTuple):
     """`train/model/weights`: its place in the directory of a run."""
     within: str
     """`weights`: its place in the artifact; empty where that is a file."""
-    digest: str
+    digest: Digest
     size: int
 
 
@@ -60,11 +62,11 @@ def list_files(project: Project, text: str) -> list[ArtifactFile]:
     named = _NAMED.fullmatch(text)
     assert named is not None
     pipelines = project.pipelines
-    tasks = [pipelines.task(task_of(text))] if named[2] else pipelines.show(named[1])["tasks"]
+    tasks = [pipelines.task(task_of(text))] if named[2] else [*pipelines.show(named[1]).tasks]
     found = [
         file
         for task in tasks
-        for name, artifacts in task["artifacts"].items()
+        for name, artifacts in task.artifacts.items()
         if named[3] in (None, name)
         for artifact in artifacts
         for file in _files(project, task, artifact)
@@ -80,14 +82,14 @@ def read_artifact(project: Project, text: str) -> Iterator[bytes]:
     """The content of an artifact that is one file; its metadata as JSON if it has no file, as
     KFP's metrics."""
     task = project.pipelines.task(task_of(text))
-    made = task["artifacts"].get(text.partition(":")[2], ())
+    made = task.artifacts.get(text.partition(":")[2], ())
     files = [file for artifact in made for file in _files(project, task, artifact)]
     if len(files) > 1:
         raise UsageError(
             f"{text} is a directory of {len(files)} files", hint=f"clew cat {files[0].version}"
         )
-    if made and not files and made[0]["metadata"]:
-        document = json.dumps(made[0]["metadata"], indent=2, ensure_ascii=False)
+    if made and not files and made[0].metadata:
+        document = json.dumps(made[0].metadata, indent=2, ensure_ascii=False)
         return iter([document.encode() + b"\n"])
     return project.chunks(files[0].version if files else text)
 
@@ -117,12 +119,12 @@ def diff(project: Project, a: str, b: str) -> ArtifactDiff:
     return ArtifactDiff(a=a, b=b, verdict=verdict, files=tuple(files))
 
 
-def _files(project: Project, task: dict[str, Any], artifact: dict[str, Any]) -> list[ArtifactFile]:
-    if artifact["version"]:
-        version = artifact["version"]
+def _files(project: Project, task: Task, artifact: Artifact) -> list[ArtifactFile]:
+    if artifact.version:
+        version, digest = artifact.version, artifact.digest or Digest("")
         path = version.partition(":")[2].rpartition("@")[0]
-        return [ArtifactFile(version, _name(path), "", artifact["digest"], artifact["size"])]
-    place, execution = artifact.get("custom_path") or artifact["uri"], task["execution"]
+        return [ArtifactFile(version, _name(path), "", digest, artifact.size or 0)]
+    place, execution = artifact.custom_path or artifact.uri, task.execution
     if not execution or not place.startswith("/"):
         return []
     return [

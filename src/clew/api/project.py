@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from clew.documents.maintenance import Check, Reclaimed, Rule
     from clew.documents.notes import Note
     from clew.documents.recreations import Recreated
+    from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
     from clew.documents.status import ProjectStatus
     from clew.documents.versions import Restored, Version
-    from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change
 
 StrPath = str | PathLike[str]
@@ -357,7 +357,7 @@ class Pipelines(Protocol):
         say: Say = ignore_message,
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
-    ) -> dict[str, Any]:
+    ) -> RunWithTasks | RunWithCounts:
         """Run a compiled pipeline (`.yaml`), or the one that a Python file defines, to its end.
 
         `parameters` are texts, parsed by the types that the pipeline declares. At most `jobs` tasks
@@ -377,22 +377,22 @@ class Pipelines(Protocol):
         say: Say = ignore_message,
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
-    ) -> dict[str, Any]:
+    ) -> RunWithTasks | RunWithCounts:
         """Resume a run that failed, was canceled or was killed; finished tasks do not run again."""
 
-    def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def cancel(self, id: str) -> RunWithTasks:  # noqa: A002
         """Cancel a run, and wait for its end."""
 
-    def list(self) -> list[dict[str, Any]]:
+    def list(self) -> list[Run]:
         """All runs, oldest first, without their tasks."""
 
-    def show(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def show(self, id: str) -> RunWithTasks:  # noqa: A002
         """One run with its tasks, by id (`r1`) or uid."""
 
-    def task(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def task(self, id: str) -> Task:  # noqa: A002
         """One task, by id (`r1/train`)."""
 
-    def why(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def why(self, id: str) -> Why:  # noqa: A002
         """Why a task ran or was reused, fact by fact."""
 
     def diff(self, a: str, b: str) -> RunDiff:
@@ -405,7 +405,7 @@ class Pipelines(Protocol):
         """The output of a task's last attempt, piece by piece: so far, or with `follow` until it
         ends."""
 
-    def read_log(self, id: str, offset: int = 0) -> Output:  # noqa: A002
+    def read_log(self, id: str, offset: int = 0) -> LogPart:  # noqa: A002
         """The output of a task's last attempt from byte `offset` on, as far as it is known now: at
         most 256 KiB, whether it is complete, and the attempt. The bytes and offsets are those of
         the stored log. When `attempt` changes, begin again at 0."""

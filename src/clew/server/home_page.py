@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from html import escape
-from typing import Any
 
 from fastapi import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from clew.documents.runs import Run
 from clew.pipelines.runs import run_list
 from clew.pipelines.runs.run_list import Position
 from clew.server.http.authentication import session_of, set_cookie
@@ -52,7 +53,7 @@ def show_home_page(request: Request) -> HTMLResponse:
     with service.project() as project:
         graph = project.graph
         runs = [
-            run_list.get_run(graph, listed.uid, alive=project.is_alive, tasks=False)
+            run_list.get_run_summary(graph, listed.uid, alive=project.is_alive)
             for listed in run_list.list_positions(graph, Position(), _RUN_COUNT)
         ]
     text = _PAGE.format(project=escape(str(service.directory.root)), runs=_table(runs))
@@ -73,14 +74,18 @@ async def log_out(request: Request) -> Response:
     return response
 
 
-def _table(runs: list[dict[str, Any]]) -> str:
+def _table(runs: list[Run]) -> str:
     if not runs:
         return _NO_RUNS
     rows = "".join(
-        f'<tr><td><a href="/api/v1/runs/{escape(run["uid"])}">{escape(run["id"] or "–")}</a></td>'
-        f"<td>{escape(run['name'] or '')}</td><td>{escape(run['state'])}</td>"
-        f'<td class="quiet">{escape((run["started"] or run["created"] or "")[:19])}</td></tr>'
+        f'<tr><td><a href="/api/v1/runs/{escape(run.uid)}">{escape(run.id or "–")}</a></td>'
+        f"<td>{escape(run.name or '')}</td><td>{escape(run.state)}</td>"
+        f'<td class="quiet">{_format(run.started or run.created)}</td></tr>'
         for run in runs
     )
     head = "<tr><th>Run</th><th>Pipeline</th><th>State</th><th>Since (UTC)</th></tr>"
     return f"<table>{head}{rows}</table>"
+
+
+def _format(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%S") if at else ""

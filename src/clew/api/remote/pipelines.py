@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from os import fspath
@@ -11,10 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
+from msgspec import structs
+
 from clew.api.project import Pipelines, Say, StrPath, ignore_message
 from clew.api.remote import downloads
 from clew.api.remote.client import Client
 from clew.documents.differences import RunDiff
+from clew.documents.runs import (
+    LogPart,
+    Run,
+    Runs,
+    RunWithCounts,
+    RunWithTasks,
+    Task,
+    TaskState,
+    Why,
+)
 from clew.errors import ClewError, NotFound, UsageError
 from clew.pipelines.runs.run_states import (
     ACTIVE_STATES,
@@ -25,7 +36,6 @@ from clew.pipelines.runs.run_states import (
 
 if TYPE_CHECKING:
     from clew.pipelines.engine.scopes import Node
-    from clew.pipelines.runner.live_logs import Output
     from clew.pipelines.runner.run_options import Change
 
 _POLL_SECONDS = 0.3
@@ -52,7 +62,7 @@ class RemotePipelines(Pipelines):
         say: Say = ignore_message,
         watch: Watch = lambda _: None,
         brief: bool = False,
-    ) -> dict[str, Any]:
+    ) -> RunWithTasks | RunWithCounts:
         """Run it on the server and wait for its end. If interrupted, the run goes on there."""
         from clew.pipelines.spec import arguments, parser
         from clew.pipelines.tasks import attempt_factory, kfp_interpreter
@@ -88,10 +98,10 @@ class RemotePipelines(Pipelines):
             "reuse": reuse,
             "on_host": on_host,
         }
-        made = self._client.server.json("POST", "/api/v1/runs", asked)
+        made = self._client.post("runs", RunWithTasks, asked)
         for warning in warnings:
             say(warning)
-        return self._follow(made["uid"], {}, say, watch, brief)
+        return self._follow(made.uid, {}, say, watch, brief)
 
     def resume(
         self,
@@ -101,45 +111,42 @@ class RemotePipelines(Pipelines):
         say: Say = ignore_message,
         watch: Watch = lambda _: None,
         brief: bool = False,
-    ) -> dict[str, Any]:
+    ) -> RunWithTasks | RunWithCounts:
         before = self.show(id)
         check_resumable(before)
         asked = {"jobs": jobs}
-        self._client.server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
-        known = {task["name"]: task["state"] for task in before["tasks"]}
-        return self._follow(before["uid"], known, say, watch, brief)
+        self._client.post(f"runs/{before.uid}/resume", RunWithTasks, asked)
+        known = {task.name: task.state for task in before.tasks}
+        return self._follow(before.uid, known, say, watch, brief)
 
-    def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def cancel(self, id: str) -> RunWithTasks:  # noqa: A002
         found = self.show(id)
-        if found["state"] not in ACTIVE_STATES:
+        if found.state not in ACTIVE_STATES:
             raise not_running_error(found)
-        self._client.server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
-        while found["state"] in ACTIVE_STATES:
+        self._client.post(f"runs/{found.uid}/cancel", RunWithTasks)
+        while found.state in ACTIVE_STATES:
             time.sleep(_POLL_SECONDS)
-            found = self.show(found["uid"])
+            found = self.show(found.uid)
         return found
 
-    def list(self) -> list[dict[str, Any]]:
-        runs: list[dict[str, Any]] = []
+    def list(self) -> list[Run]:
+        runs: list[Run] = []
         query = {"limit": "1000"}
         while True:
-            page = self._client.server.json("GET", "/api/v1/runs", query=query)
-            runs += page["runs"]
-            if page["next"] is None:
+            page = self._client.get("runs", Runs, **query)
+            runs += page.runs
+            if page.next is None:
                 return runs[::-1]
-            query["after"] = page["next"]
+            query["after"] = page.next
 
-    def show(self, id: str) -> dict[str, Any]:  # noqa: A002
-        run: dict[str, Any] = self._client.server.json("GET", f"/api/v1/runs/{quote(id, safe='')}")
-        return run
+    def show(self, id: str) -> RunWithTasks:  # noqa: A002
+        return self._client.get(f"runs/{quote(id, safe='')}", RunWithTasks)
 
-    def task(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._client.query("task", id=id)
-        return found
+    def task(self, id: str) -> Task:  # noqa: A002
+        return self._client.get(_task_path(id), Task)
 
-    def why(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._client.query("why", id=id)
-        return found
+    def why(self, id: str) -> Why:  # noqa: A002
+        return self._client.get(f"{_task_path(id)}/why", Why)
 
     def diff(self, a: str, b: str) -> RunDiff:
         return self._client.get("diff", RunDiff, a=a, b=b)
@@ -148,14 +155,11 @@ class RemotePipelines(Pipelines):
         asked = {"id": id, "secrets": self._client.given_secrets}
         return downloads.run_command(self._client.server, "repeat", asked, say)
 
-    def read_log(self, id: str, offset: int = 0) -> Output:  # noqa: A002
-        from clew.pipelines.runner.live_logs import Output
-
-        found = self._client.query("read_log", id=id, offset=offset)
-        return Output(b64decode(found["data"]), found["complete"], found["attempt"])
+    def read_log(self, id: str, offset: int = 0) -> LogPart:  # noqa: A002
+        return self._client.get(f"{_task_path(id)}/log/part", LogPart, offset=str(offset))
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
-        name = self.task(id)["id"]
+        name = self.task(id).id
         offset, attempt, printed = 0, "", False
         while True:
             now = self.read_log(name, offset)
@@ -171,30 +175,39 @@ class RemotePipelines(Pipelines):
             else:
                 time.sleep(_POLL_SECONDS)
         task = self.task(name)
-        if not printed and not task["execution"] and task["state"] not in ACTIVE_STATES:
-            why = task["why"] or task["error"] or task["state"]
+        if not printed and not task.execution and task.state not in ACTIVE_STATES:
+            why = task.why or task.error or task.state
             raise NotFound(f"{name} has printed nothing: {why}", hint="clew pipeline show")
 
     # -- following
 
     def _follow(
-        self, uid: str, known: dict[str, str], say: Say, watch: Watch, brief: bool
-    ) -> dict[str, Any]:
+        self, uid: str, known: dict[str, TaskState], say: Say, watch: Watch, brief: bool
+    ) -> RunWithTasks | RunWithCounts:
         """Report every change of a task until the run ends; `known`: the states of tasks so far."""
         try:
-            while (found := self.show(uid))["state"] not in FINAL_STATES:
+            while (found := self.show(uid)).state not in FINAL_STATES:
                 _report_changes(found, known, watch)
                 time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
-            name = self.show(uid)["id"] or uid
+            name = self.show(uid).id or uid
             say(f"{name} goes on at {self._client.server.url}; clew pipeline cancel {name} ends it")
             raise
         _report_changes(found, known, watch)
-        if found["id"] is None:
-            raise ClewError(found["error"] or f"it was {found['state']}", hint="clew pipeline list")
-        if brief:
-            found["counts"] = Counter(task["state"] for task in found.pop("tasks"))
-        return found
+        if found.id is None:
+            raise ClewError(found.error or f"it was {found.state}", hint="clew pipeline list")
+        if not brief:
+            return found
+        fields = structs.asdict(found)
+        counts = Counter(task.state for task in fields.pop("tasks"))
+        return RunWithCounts(**fields, counts=counts)
+
+
+def _task_path(id: str) -> str:  # noqa: A002
+    run, _, name = id.partition("/")
+    if not name:
+        raise NotFound(f"{id} is not the id of a task", hint="clew pipeline show r1 lists tasks")
+    return f"tasks/{quote(run, safe='')}/{quote(name)}"
 
 
 class _TaskState(NamedTuple):
@@ -205,21 +218,21 @@ class _TaskState(NamedTuple):
     error: str | None
 
 
-def _report_changes(run: dict[str, Any], known: dict[str, str], watch: Watch) -> None:
+def _report_changes(run: RunWithTasks, known: dict[str, TaskState], watch: Watch) -> None:
     from clew.pipelines.runner.run_options import Change
 
-    for task in run["tasks"]:
-        state = task["state"]
-        if known.get(task["name"]) == state or state == "pending":
+    for task in run.tasks:
+        state = task.state
+        if known.get(task.name) == state or state == "pending":
             continue
-        known[task["name"]] = state
+        known[task.name] = state
         over = state != "running"
         watch(
             Change(
-                cast("Node", _TaskState(task["name"], state, task["error"])),
-                execution=task["execution"],
-                seconds=task["seconds"] if over and task["execution"] else None,
-                why=task["why"] if state != "succeeded" else None,
-                reused=task["reused_from"],
+                cast("Node", _TaskState(task.name, state, task.error)),
+                execution=task.execution,
+                seconds=task.seconds if over and task.execution else None,
+                why=task.why if state != "succeeded" else None,
+                reused=task.reused_from,
             )
         )

@@ -88,12 +88,12 @@ def _list_ids(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
 
 def _list_runs(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
     for run in reversed(project.pipelines.list()):
-        yield run["id"], f"{run['name']}, {run['state']}"
+        yield run.id or run.uid, f"{run.name}, {run.state}"
 
 
 def _list_tasks(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
-    for task in project.pipelines.show(incomplete.partition("/")[0])["tasks"]:
-        yield task["id"], task["state"]
+    for task in project.pipelines.show(incomplete.partition("/")[0]).tasks:
+        yield task.id, task.state
 
 
 def _list_parts(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
@@ -102,8 +102,8 @@ def _list_parts(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
     owner, _, typed = incomplete.partition(":")
     if is_artifact(f"{owner}:any"):
         task = project.pipelines.task(owner)
-        for name, artifacts in task["artifacts"].items():
-            yield f"{owner}:{name}", artifacts[0]["type"]
+        for name, artifacts in task.artifacts.items():
+            yield f"{owner}:{name}", artifacts[0].type
         return
     execution = project.show(owner, detail=True)
     for path in _next_steps(_recorded_paths(execution, absolute=typed.startswith("/")), typed):

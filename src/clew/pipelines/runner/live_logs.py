@@ -11,26 +11,17 @@ import os
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from blake3 import blake3
+
+from clew.documents.runs import LogPart
 
 if TYPE_CHECKING:
     from clew.pipelines.tasks.attempt import OnOutput
 
 MAX_BYTES = 1 << 18
-"""Of one `Output`."""
-
-
-class Output(NamedTuple):
-    """A part of what a task printed."""
-
-    data: bytes
-    complete: bool
-    """There will be no more."""
-    attempt: str
-    """The uid of the execution that printed it, empty if there is none now. Each attempt has a log
-    of its own, from offset 0."""
+"""Of one `LogPart`."""
 
 
 class LiveLogs:
@@ -57,7 +48,7 @@ class LiveLogs:
         """The name to remove when the task is in the graph."""
         return self._last.pop(task, None)
 
-    def read(self, task: str, offset: int) -> Output | None:
+    def read(self, task: str, offset: int) -> LogPart | None:
         """The output so far of a task, from `offset` on; None if it is not running."""
         try:
             names = os.listdir(self._spool)
@@ -67,7 +58,9 @@ class LiveLogs:
             if name.startswith(_prefix(task)):
                 with suppress(FileNotFoundError), open(self._spool / name, "rb") as file:
                     file.seek(offset)
-                    return Output(file.read(MAX_BYTES), False, name.rpartition("-")[2])
+                    return LogPart(
+                        data=file.read(MAX_BYTES), complete=False, attempt=name.rpartition("-")[2]
+                    )
         return None
 
 

@@ -114,17 +114,17 @@ def resume_run(
 
     If a server was asked for the run, its request is claimed meanwhile, and gets the result.
     """
-    from clew.pipelines.runs.run_list import find_request, get_run
+    from clew.pipelines.runs.run_list import find_request, get_run_summary
 
     check_ready()
-    run = get_run(project.graph, text, alive=project.is_alive)
+    run = get_run_summary(project.graph, text, alive=project.is_alive)
     check_resumable(run)
-    if run["id"] is None:
-        raise UsageError(f"cannot resume {run['uid']}: it never started", hint="clew pipeline run")
-    if find_request(project.graph, run["uid"]) is None:
-        return resume_record(project, run["uid"], jobs=jobs, say=say, watch=watch)
-    with _claim(project, run["uid"]):
-        return resume_record(project, run["uid"], jobs=jobs, say=say, watch=watch)
+    if run.id is None:
+        raise UsageError(f"cannot resume {run.uid}: it never started", hint="clew pipeline run")
+    if find_request(project.graph, run.uid) is None:
+        return resume_record(project, run.uid, jobs=jobs, say=say, watch=watch)
+    with _claim(project, run.uid):
+        return resume_record(project, run.uid, jobs=jobs, say=say, watch=watch)
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def _claim(project: OpenProject, uid: str) -> Iterator[None]:
     """Hold the request of a finished run while it is resumed, and store the result in it."""
     from clew.pipelines.runs import run_queue
     from clew.pipelines.runs.lease_holder import hold_lease, lease_end
-    from clew.prov.queries.pipelines.runs import get_run
+    from clew.prov.queries.pipelines.runs import get_run_summary
 
     holder, finished = os.urandom(16).hex(), threading.Event()
     if not run_queue.claim_finished(project.graph, uid, holder, lease=lease_end()):
@@ -154,10 +154,10 @@ def _claim(project: OpenProject, uid: str) -> Iterator[None]:
         finished.set()
         thread.join()
         graph = project.graph
-        record = get_run(graph, uid, alive=lambda _: False, tasks=False)
-        if record["state"] != "succeeded":
-            error = error or record["error"]
-        run_queue.finish_request(graph, uid, holder, state=record["state"], error=error)
+        record = get_run_summary(graph, uid, alive=lambda _: False)
+        if record.state != "succeeded":
+            error = error or record.error
+        run_queue.finish_request(graph, uid, holder, state=record.state, error=error)
 
 
 def resume_record(
@@ -176,22 +176,23 @@ def resume_record(
     from clew.pipelines.spec.values import Values
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
     from clew.prov.queries.pipelines import tasks
-    from clew.prov.queries.pipelines.runs import find_run, get_run
+    from clew.prov.queries.pipelines.runs import find_run, get_run_summary
     from clew.run.recovery import recover
 
     check_ready()
     recover(project.directory, project.settings)
     event_journal.fold_pending(project.directory, project.settings, uid)
     graph = project.graph
-    record = get_run(graph, uid, alive=project.is_alive, tasks=False)
+    record = get_run_summary(graph, uid, alive=project.is_alive)
     check_resumable(record)
-    key = find_run(graph, uid).key
+    found = find_run(graph, uid)
+    key = found.key
     facets = tasks.load_run_facets(graph, key)
-    file = project.root / RUNS / record["id"] / PIPELINE
+    file = project.root / RUNS / found.id / PIPELINE
     text = parser.read_file(file)
     run = PipelineRun(
         pipeline=parser.parse_pipeline(text, str(file)),
-        inputs=Values(dict(record["inputs"])),
+        inputs=Values(dict(record.inputs)),
         text=text,
         file=file,
         facts=facets["facts"],
@@ -199,7 +200,7 @@ def resume_record(
             uid=uid,
             last_event=tasks.find_last_event_number(graph, key),
             finished=tasks.list_finished_tasks(graph, key),
-            seconds=record["seconds"] or tasks.find_recorded_seconds(graph, key),
+            seconds=record.seconds or tasks.find_recorded_seconds(graph, key),
         ),
     )
     options = RunOptions(**facets["options"], jobs=jobs, say=say, watch=watch)
@@ -220,16 +221,16 @@ def cancel_run(project: OpenProject, uid: str) -> None:
 
 def cancel_and_wait(project: OpenProject, text: str) -> None:
     """Cancel a run, and wait until it has ended on this machine and its result is stored."""
-    from clew.pipelines.runs.run_list import get_run, is_finished
+    from clew.pipelines.runs.run_list import get_run_summary, is_finished
 
-    run = get_run(project.graph, text, alive=project.is_alive, tasks=False)
-    if run["state"] not in ACTIVE_STATES:
+    run = get_run_summary(project.graph, text, alive=project.is_alive)
+    if run.state not in ACTIVE_STATES:
         raise not_running_error(run)
-    cancel_run(project, run["uid"])
-    while project.is_alive(run["uid"]):
+    cancel_run(project, run.uid)
+    while project.is_alive(run.uid):
         time.sleep(_POLL_SECONDS)
     until = time.monotonic() + _RESULT_SECONDS
     while time.monotonic() < until:
-        if is_finished(project.graph, run["uid"], alive=project.is_alive):
+        if is_finished(project.graph, run.uid, alive=project.is_alive):
             return
         time.sleep(_POLL_SECONDS)

@@ -4,9 +4,8 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime
-from typing import Any
 
+from clew.documents.runs import Run
 from clew.errors import Busy, ClewError, NotFound
 from clew.pipelines.run_directory import PIPELINE
 from clew.pipelines.runner import event_journal
@@ -19,7 +18,7 @@ from clew.pipelines.spec import arguments, parser
 from clew.pipelines.tasks import kfp_interpreter
 from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
 from clew.pipelines.tasks.worker_pool import SDK_VARIABLES, WorkerPool
-from clew.prov.queries.pipelines.runs import get_run
+from clew.prov.queries.pipelines.runs import get_run_summary
 from clew.run.recovery import recover
 
 _WAIT_SECONDS = 30.0
@@ -68,7 +67,7 @@ def perform_request(
     jobs = min(limit, len(os.sched_getaffinity(0))) if limit else None
     record = _await_release(project, request.id)
     try:
-        if record is None or record["started"] is None:
+        if record is None or record.started is None:
             _start(project, request, standby, jobs=jobs, on_host=on_host, say=say)
         elif not _is_over(record, request):
             resume_record(project, request.id, workers=standby.take(), jobs=jobs, say=say)
@@ -79,10 +78,10 @@ def perform_request(
         # the run has ended in spite of the error
     record = _find_record(project, request.id)
     assert record is not None, "the run was started"
-    return record["state"], record["error"]
+    return record.state, record.error
 
 
-def _await_release(project: OpenProject, uid: str) -> dict[str, Any] | None:
+def _await_release(project: OpenProject, uid: str) -> Run | None:
     """The record of a run, once no process on this machine performs it and the events of a killed
     process are recovered."""
     spool = project.directory.spool / uid
@@ -96,20 +95,19 @@ def _await_release(project: OpenProject, uid: str) -> dict[str, Any] | None:
     return _find_record(project, uid)
 
 
-def _find_record(project: OpenProject, uid: str) -> dict[str, Any] | None:
+def _find_record(project: OpenProject, uid: str) -> Run | None:
     try:
-        return get_run(project.graph, uid, alive=project.is_alive, tasks=False)
+        return get_run_summary(project.graph, uid, alive=project.is_alive)
     except NotFound:
         return None
 
 
-def _is_over(record: dict[str, Any], request: RunRequest) -> bool:
-    if record["state"] == "succeeded":
+def _is_over(record: Run, request: RunRequest) -> bool:
+    if record.state == "succeeded":
         return True
-    if (record["state"] == "canceled" and not request.stop) or not record["ended"]:
+    if (record.state == "canceled" and not request.stop) or not record.ended:
         return False
-    ended = datetime.fromisoformat(record["ended"]).timestamp()
-    return int(ended * 1e9) > (request.finished or 0)
+    return int(record.ended.timestamp() * 1e9) > (request.finished or 0)
 
 
 def _start(

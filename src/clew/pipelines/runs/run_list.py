@@ -6,15 +6,19 @@ Kubeflow's routes all take the state of a requested run from its request, so the
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar, cast
 
+from msgspec import structs
+
+from clew.documents.document import from_nanoseconds
+from clew.documents.ids import Uid
+from clew.documents.runs import Run, RunState, RunWithCounts, RunWithTasks
 from clew.errors import NotFound
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import RunRequest
 from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import IsRunning
-from clew.prov.queries.formats import format_time
 from clew.prov.queries.pipelines import runs as records
 
 _COUNTS = "SELECT state, COUNT(*) FROM run_request WHERE project = ? GROUP BY state"
@@ -50,38 +54,50 @@ def list_positions(graph: Graph, after: Position, limit: int) -> list[Position]:
     return [Position(int(at), str(uid)) for uid, at in graph.connection.rows(_PAGE, parameters)]
 
 
-def list_runs(graph: Graph, *, alive: IsRunning) -> list[dict[str, Any]]:
-    """All runs, oldest first, without their tasks."""
+def list_runs(graph: Graph, *, alive: IsRunning) -> list[Run]:
+    """All runs, oldest first."""
     positions = list_positions(graph, Position(), _NO_LIMIT)
-    return [get_run(graph, run.uid, alive=alive, tasks=False) for run in reversed(positions)]
+    return [get_run_summary(graph, run.uid, alive=alive) for run in reversed(positions)]
 
 
-def get_run(graph: Graph, text: str, *, alive: IsRunning, tasks: bool = True) -> dict[str, Any]:
+def get_run(graph: Graph, text: str, *, alive: IsRunning) -> RunWithTasks:
     """The run that `text` names by id (`r1`) or uid. `alive`: does a process hold its lock?"""
     try:
-        recorded = records.get_run(graph, text, alive=alive, tasks=tasks)
+        recorded = records.get_run(graph, text, alive=alive)
     except NotFound:
         request = find_request(graph, text)
         if request is None:
             raise
-        return {**_build_unstarted(request), **({"tasks": []} if tasks else {})}
-    return _merge(recorded, find_request(graph, recorded["uid"]))
+        return RunWithTasks(**structs.asdict(_build_unstarted(request)), tasks=())
+    return _merge(recorded, find_request(graph, recorded.uid))
 
 
-def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
+def get_run_summary(graph: Graph, text: str, *, alive: IsRunning) -> Run:
+    """As `get_run`, without the tasks."""
+    try:
+        recorded = records.get_run_summary(graph, text, alive=alive)
+    except NotFound:
+        request = find_request(graph, text)
+        if request is None:
+            raise
+        return _build_unstarted(request)
+    return _merge(recorded, find_request(graph, recorded.uid))
+
+
+def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> RunWithCounts:
     """A started run with the number of its tasks in each state, in place of the tasks."""
     recorded = records.get_run_with_counts(graph, text, alive=alive)
-    return _merge(recorded, find_request(graph, recorded["uid"]))
+    return _merge(recorded, find_request(graph, recorded.uid))
 
 
-def find_uid(graph: Graph, text: str) -> str:
+def find_uid(graph: Graph, text: str) -> Uid:
     """The uid of the run that `text` names by id or uid."""
     try:
         return records.find_run(graph, text).uid
     except NotFound:
         if find_request(graph, text) is None:
             raise
-        return text
+        return Uid(text)
 
 
 def find_request(graph: Graph, uid: str) -> RunRequest | None:
@@ -98,33 +114,36 @@ def is_finished(graph: Graph, uid: str, *, alive: IsRunning) -> bool:
     return not alive(uid) and (request is None or request.state in FINAL_STATES)
 
 
-def _merge(recorded: dict[str, Any], request: RunRequest | None) -> dict[str, Any]:
+R = TypeVar("R", bound=Run)
+
+
+def _merge(recorded: R, request: RunRequest | None) -> R:
     if request is None:
-        return {**recorded, "created": recorded["started"], "experiment": None}
-    state = "pending" if request.state == "queued" else request.state
-    return {
-        **recorded,
-        "state": state,
+        return structs.replace(recorded, created=recorded.started)
+    state = "pending" if request.state == "queued" else cast("RunState", request.state)
+    return structs.replace(
+        recorded,
+        state=state,
         # An interrupted run is resumed: its recorded error does not count while it is queued.
-        "error": (request.error or recorded["error"]) if state in FINAL_STATES else None,
-        "created": format_time(request.created),
-        "experiment": request.experiment,
-    }
+        error=(request.error or recorded.error) if state in FINAL_STATES else None,
+        created=from_nanoseconds(request.created),
+        experiment=request.experiment,
+    )
 
 
-def _build_unstarted(request: RunRequest) -> dict[str, Any]:
-    return {
-        "id": None,
-        "uid": request.id,
-        "name": request.name,
-        "state": request.state if request.state in FINAL_STATES else "pending",
-        "started": None,
-        "ended": format_time(request.finished),
-        "seconds": None,
-        "file": None,
-        "inputs": request.config.get("parameters") or {},
-        "outputs": {},
-        "error": request.error,
-        "created": format_time(request.created),
-        "experiment": request.experiment,
-    }
+def _build_unstarted(request: RunRequest) -> Run:
+    return Run(
+        id=None,
+        uid=Uid(request.id),
+        name=request.name,
+        state=cast("RunState", request.state) if request.state in FINAL_STATES else "pending",
+        started=None,
+        ended=None if request.finished is None else from_nanoseconds(request.finished),
+        seconds=None,
+        file=None,
+        inputs=request.config.get("parameters") or {},
+        outputs={},
+        error=request.error,
+        created=from_nanoseconds(request.created),
+        experiment=request.experiment,
+    )

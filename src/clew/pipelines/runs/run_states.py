@@ -3,8 +3,7 @@
 `queued` is the state of a request only: in documents such a run is `pending`.
 """
 
-from typing import Any
-
+from clew.documents.runs import Run
 from clew.errors import UsageError
 
 FINAL_STATES = ("succeeded", "failed", "canceled")
@@ -18,16 +17,16 @@ _SENTENCES = {
 }
 
 
-def not_running_error(run: dict[str, Any]) -> UsageError:
+def not_running_error(run: Run) -> UsageError:
     return UsageError(
-        f"{run['id'] or run['uid']} is not running here: it {_SENTENCES[run['state']]}",
+        f"{run.id or run.uid} is not running here: it {_SENTENCES[run.state]}",
         hint="clew pipeline list",
     )
 
 
-def check_resumable(run: dict[str, Any]) -> None:
-    if run["state"] not in ("failed", "canceled"):
+def check_resumable(run: Run) -> None:
+    if run.state not in ("failed", "canceled"):
         raise UsageError(
-            f"cannot resume {run['id'] or 'the run'}: it {_SENTENCES[run['state']]}",
+            f"cannot resume {run.id or 'the run'}: it {_SENTENCES[run.state]}",
             hint="start a new run with clew pipeline run",
         )

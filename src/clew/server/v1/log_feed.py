@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
-from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs, Output
+from clew.documents.runs import LogPart
+from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs
 from clew.run import execution_locks
 from clew.server.polling_feed import Feed
 from clew.server.server_state import Service
@@ -59,7 +60,7 @@ class LogFeed(Feed):
                 break
         return self.last != before
 
-    def _read(self, at: int) -> Output | None:
+    def _read(self, at: int) -> LogPart | None:
         """Read the file that the task writes. Query the database only if the file is gone or no
         longer written, and only after the database has changed. None: nothing can be new."""
         alive = execution_locks.is_alive(self._service.directory, self._run)
@@ -72,7 +73,7 @@ class LogFeed(Feed):
         self._seen = seen
         return read_log(self._service, self._task, at)
 
-    def _append(self, found: Output) -> bool:
+    def _append(self, found: LogPart) -> bool:
         """Whether there may be more."""
         last = self.last
         if _is_another(found.attempt, last.attempt):
@@ -90,7 +91,7 @@ def _is_another(attempt: str, before: str) -> bool:
     return bool(attempt and before and attempt != before)
 
 
-def read_log(service: Service, task: str, offset: int) -> Output:
+def read_log(service: Service, task: str, offset: int) -> LogPart:
     with service.project() as project:
         return project.pipelines.read_log(task, offset)
 

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from functools import lru_cache
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from clew.documents.runs import LogPart
 from clew.pipelines.runs.run_list import find_uid
 from clew.server.http.server_sent_events import (
     KEEPALIVE,
@@ -21,11 +22,12 @@ from clew.server.http.server_sent_events import (
     stream_response,
 )
 from clew.server.server_state import Service
-from clew.server.v1.dependencies import ServiceDep
+from clew.server.v1.dependencies import ProjectDep, ServiceDep
+from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.log_feed import LogChunk, follow_log
 from clew.server.v1.runs import Id, TaskName, full_task_id
 
-router = APIRouter(tags=["runs"])
+router = DocumentRouter(tags=["runs"])
 
 _MAX_OFFSET = 1 << 40
 """Larger than any log, but still a valid file offset."""
@@ -67,11 +69,23 @@ async def get_log(
     return stream_response(_event_stream(chunks, attempt))
 
 
+@router.get("/tasks/{run}/{task:path}/log/part")
+def get_log_part(
+    project: ProjectDep,
+    run: Id,
+    task: TaskName,
+    offset: Annotated[int, Query(ge=0, le=_MAX_OFFSET, description="The first byte.")] = 0,
+) -> LogPart:
+    """The output of the last attempt from byte `offset` on, as far as it is known now: at most
+    256 KiB. When `attempt` changes, begin again at 0."""
+    return project.pipelines.read_log(full_task_id(project, run, task), offset)
+
+
 def _find(service: Service, run: str, task: str) -> tuple[str, str]:
     """The uid of the run, and the full id of the task."""
     with service.project() as project:
         uid = find_uid(project.graph, run)
-        task_id = str(project.pipelines.task(full_task_id(project, run, task))["id"])
+        task_id = project.pipelines.task(full_task_id(project, run, task)).id
         # Raise before the response starts if the log is unreadable.
         project.pipelines.read_log(task_id, _MAX_OFFSET)
         return uid, task_id

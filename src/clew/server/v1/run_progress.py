@@ -58,13 +58,12 @@ class RunFeed(Feed):
                 since = self.events[-1][0] if self.events else 0
                 changes = list_changes(project.graph, run, since=since)
             if finished:
-                document = run_list.get_run(
-                    project.graph, self._uid, alive=project.is_alive, tasks=False
-                )
-                self.state = document["state"]
+                self.state = run_list.get_run_summary(
+                    project.graph, self._uid, alive=project.is_alive
+                ).state
         self._seen = seen
         self.events += [
-            (change["n"], encode_event(change, kind=change["kind"], id=str(change["n"])))
+            (change.n, encode_event(change.as_json(), kind=change.kind, id=str(change.n)))
             for change in changes
         ]
         self.finished = finished

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
-from starlette.responses import JSONResponse, Response
+from fastapi import Path, Query
 
+from clew.documents.runs import (
+    Artifacts,
+    Metrics,
+    Run,
+    RunArtifact,
+    Runs,
+    RunWithTasks,
+    Task,
+    TaskMetrics,
+    Tasks,
+    Why,
+)
 from clew.errors import NotAllowed, NotFound, UsageError
 from clew.pipelines.runs import perform, run_list, run_queue
 from clew.pipelines.runs.run_list import Position
 from clew.server.run_requests import queue_run
-from clew.server.v1 import run_schemas
 from clew.server.v1.dependencies import Limit, ProjectDep, ServiceDep, Text
+from clew.server.v1.document_router import DocumentRouter
+from clew.server.v1.run_requests import ResumeRequest, RunRequest
 
-router = APIRouter(tags=["runs"])
+router = DocumentRouter(tags=["runs"])
 
 Id = Annotated[Text, Path(description="`r1`, or its uid.", examples=["r1"])]
 TaskName = Annotated[
@@ -26,32 +38,31 @@ _POSITION = re.compile(r"(\d{1,19})-([0-9a-f]{0,64})")
 _METRICS = "system.Metrics"
 
 
-@router.get("/runs", response_model=run_schemas.Runs)
+@router.get("/runs")
 def list_runs(
     project: ProjectDep,
     limit: Limit = 50,
     after: Annotated[str | None, Query(pattern=r"^[0-9]{1,19}-[0-9a-f]{0,64}$")] = None,
-) -> Any:
+) -> Runs:
     position = Position()
     if after and (match := _POSITION.fullmatch(after)):
         position = Position(min(int(match[1]), position.at), match[2])
     positions = run_list.list_positions(project.graph, position, limit + 1)
     last = positions[limit - 1] if len(positions) > limit else None
-    runs = [_get_run(project, listed.uid, tasks=False) for listed in positions[:limit]]
-    return _same_as_cli({"runs": runs, "next": f"{last.at}-{last.uid}" if last else None})
+    runs = tuple(_get_summary(project, listed.uid) for listed in positions[:limit])
+    return Runs(runs=runs, next=f"{last.at}-{last.uid}" if last else None)
 
 
-def _same_as_cli(document: dict[str, Any]) -> Response:
-    """The JSON that the command line prints in the project: a model would reorder the fields."""
-    return JSONResponse(document)
+def _get_summary(project: ProjectDep, run: str) -> Run:
+    return run_list.get_run_summary(project.graph, run, alive=project.is_alive)
 
 
-def _get_run(project: ProjectDep, run: str, *, tasks: bool = True) -> dict[str, Any]:
-    return run_list.get_run(project.graph, run, alive=project.is_alive, tasks=tasks)
+def _get_run(project: ProjectDep, run: str) -> RunWithTasks:
+    return run_list.get_run(project.graph, run, alive=project.is_alive)
 
 
-@router.post("/runs", response_model=run_schemas.RunWithTasks, status_code=201)
-def create_run(service: ServiceDep, project: ProjectDep, request: run_schemas.RunRequest) -> Any:
+@router.post("/runs", status_code=201)
+def create_run(service: ServiceDep, project: ProjectDep, request: RunRequest) -> RunWithTasks:
     """Queue a run of a compiled pipeline."""
     fields = request.model_dump()
     if fields.pop("on_host") and not service.on_host:
@@ -64,26 +75,26 @@ def create_run(service: ServiceDep, project: ProjectDep, request: run_schemas.Ru
     return _get_run(project, uid)
 
 
-@router.get("/runs/{id}", response_model=run_schemas.RunWithTasks)
-def get_run(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    return _same_as_cli(_get_run(project, id))
+@router.get("/runs/{id}")
+def get_run(project: ProjectDep, id: Id) -> RunWithTasks:  # noqa: A002
+    return _get_run(project, id)
 
 
-@router.post("/runs/{id}/cancel", response_model=run_schemas.RunWithTasks, status_code=202)
-def cancel_run(project: ProjectDep, id: Id) -> Any:  # noqa: A002
+@router.post("/runs/{id}/cancel", status_code=202)
+def cancel_run(project: ProjectDep, id: Id) -> RunWithTasks:  # noqa: A002
     """Cancel a run, without waiting for its end. A run that has ended stays as it is."""
     uid = run_list.find_uid(project.graph, id)
     perform.cancel_run(project, uid)
     return _get_run(project, uid)
 
 
-@router.post("/runs/{id}/resume", response_model=run_schemas.RunWithTasks, status_code=202)
+@router.post("/runs/{id}/resume", status_code=202)
 def resume_run(
     service: ServiceDep,
     project: ProjectDep,
     id: Id,  # noqa: A002
-    request: run_schemas.ResumeRequest | None = None,
-) -> Any:
+    request: ResumeRequest | None = None,
+) -> RunWithTasks:
     """Resume a failed or canceled run. Finished tasks are not repeated."""
     uid = run_list.find_uid(project.graph, id)
     if run_list.find_request(project.graph, uid) is None:
@@ -95,69 +106,73 @@ def resume_run(
     return _get_run(project, uid)
 
 
-@router.get("/runs/{id}/tasks", response_model=run_schemas.Tasks)
-def list_tasks(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    return {"tasks": _get_run(project, id)["tasks"]}
+@router.get("/runs/{id}/tasks")
+def list_tasks(project: ProjectDep, id: Id) -> Tasks:  # noqa: A002
+    return Tasks(tasks=_get_run(project, id).tasks)
 
 
-@router.get("/runs/{id}/artifacts", response_model=run_schemas.Artifacts)
-def list_artifacts(project: ProjectDep, id: Id) -> Any:  # noqa: A002
+@router.get("/runs/{id}/artifacts")
+def list_artifacts(project: ProjectDep, id: Id) -> Artifacts:  # noqa: A002
     """The artifacts of all tasks. `version` names the content of a single-file artifact."""
-    return {
-        "artifacts": [
-            {
-                "id": f"{task['id']}:{name}",
-                "task": task["id"],
-                **{key: artifact.get(key) for key in ("uri", "type", "digest", "size", "version")},
-                "name": name,
-                "metadata": artifact.get("metadata") or {},
-            }
-            for task in _get_run(project, id)["tasks"]
-            for name, artifacts in task["artifacts"].items()
+    return Artifacts(
+        artifacts=tuple(
+            RunArtifact(
+                id=f"{task.id}:{name}",
+                task=task.id,
+                name=name,
+                uri=artifact.uri,
+                type=artifact.type,
+                digest=artifact.digest,
+                size=artifact.size,
+                metadata=artifact.metadata,
+                version=artifact.version,
+            )
+            for task in _get_run(project, id).tasks
+            for name, artifacts in task.artifacts.items()
             for artifact in artifacts
-        ]
-    }
+        )
+    )
 
 
-@router.get("/runs/{id}/metrics", response_model=run_schemas.Metrics)
-def get_metrics(project: ProjectDep, id: Id) -> Any:  # noqa: A002
+@router.get("/runs/{id}/metrics")
+def get_metrics(project: ProjectDep, id: Id) -> Metrics:  # noqa: A002
     """The numeric outputs and metrics of the tasks."""
     run = _get_run(project, id)
-    metrics = [
-        {"task": task["id"], "state": task["state"], "values": values}
-        for task in run["tasks"]
+    metrics = tuple(
+        TaskMetrics(task=task.id, state=task.state, values=values)
+        for task in run.tasks
         if (values := _numbers(task))
-    ]
-    return {"run": run["id"] or run["uid"], "metrics": metrics}
+    )
+    return Metrics(run=run.id or run.uid, metrics=metrics)
 
 
-@router.get("/tasks/{run}/{task:path}/why", response_model=run_schemas.Why)
-def get_why(project: ProjectDep, run: Id, task: TaskName) -> Any:
+@router.get("/tasks/{run}/{task:path}/why")
+def get_why(project: ProjectDep, run: Id, task: TaskName) -> Why:
     """Why the task ran or was reused, fact by fact."""
     return project.pipelines.why(full_task_id(project, run, task))
 
 
-@router.get("/tasks/{run}/{task:path}", response_model=run_schemas.Task)
-def get_task(project: ProjectDep, run: Id, task: TaskName) -> Any:
+@router.get("/tasks/{run}/{task:path}")
+def get_task(project: ProjectDep, run: Id, task: TaskName) -> Task:
     return project.pipelines.task(full_task_id(project, run, task))
 
 
 def full_task_id(project: ProjectDep, run: str, task: str) -> str:
     """`r1/train`, also if `run` is a uid."""
-    document = _get_run(project, run, tasks=False)
-    if document["id"] is None:
+    document = _get_summary(project, run)
+    if document.id is None:
         raise NotFound(f"the run {run} has not started", hint="try again when it is running")
-    return f"{document['id']}/{task}"
+    return f"{document.id}/{task}"
 
 
-def _numbers(task: dict[str, Any]) -> dict[str, float]:
-    numbers = {name: value for name, value in task["outputs"].items() if _is_number(value)}
-    for name, artifacts in task["artifacts"].items():
+def _numbers(task: Task) -> dict[str, float]:
+    numbers = {name: value for name, value in task.outputs.items() if _is_number(value)}
+    for name, artifacts in task.artifacts.items():
         for artifact in artifacts:
-            if artifact["type"].startswith(_METRICS):
+            if artifact.type.startswith(_METRICS):
                 numbers |= {
                     f"{name}.{key}": value
-                    for key, value in (artifact.get("metadata") or {}).items()
+                    for key, value in artifact.metadata.items()
                     if _is_number(value)
                 }
     return numbers

@@ -12,7 +12,7 @@ from clew.api.project import Pipelines, Say, StrPath, ignore_message
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
     from clew.documents.differences import RunDiff
-    from clew.pipelines.runner.live_logs import Output
+    from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
     from clew.pipelines.runner.run_options import Change
 
 
@@ -34,7 +34,7 @@ class LocalPipelines(Pipelines):
         say: Say = ignore_message,
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
-    ) -> dict[str, Any]:
+    ) -> RunWithTasks | RunWithCounts:
         from clew.pipelines.runner.run_options import RunOptions
         from clew.pipelines.runs.perform import run_file
 
@@ -61,27 +61,34 @@ class LocalPipelines(Pipelines):
         say: Say = ignore_message,
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
-    ) -> dict[str, Any]:
+    ) -> RunWithTasks | RunWithCounts:
         from clew.pipelines.runs.perform import resume_run
 
         id_ = resume_run(self._project, id, jobs=jobs, say=say, watch=watch)
         return self._show_briefly(id_) if brief else self.show(id_)
 
-    def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def cancel(self, id: str) -> RunWithTasks:  # noqa: A002
         from clew.pipelines.runs.perform import cancel_and_wait
 
         cancel_and_wait(self._project, id)
         return self.show(id)
 
-    def why(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def why(self, id: str) -> Why:  # noqa: A002
+        from clew.documents.runs import Fact, Why
         from clew.pipelines.runner.task_reuse import list_facts
 
         task = self.task(id)
-        fields = ("id", "state", "why", "reused_from", "execution", "key", "parts")
-        return {
-            **{name: task[name] for name in fields},
-            "facts": list_facts(self._project.directory, self._project.settings, task["execution"]),
-        }
+        facts = list_facts(self._project.directory, self._project.settings, task.execution)
+        return Why(
+            id=task.id,
+            state=task.state,
+            why=task.why,
+            reused_from=task.reused_from,
+            execution=task.execution,
+            key=task.key,
+            parts=task.parts,
+            facts=tuple(Fact(**fact) for fact in facts),
+        )
 
     def diff(self, a: str, b: str) -> RunDiff:
         from clew.api.local.pipelines.runs import diff
@@ -98,7 +105,7 @@ class LocalPipelines(Pipelines):
 
         return repeat(self._project, self.show(id), say=say)
 
-    def _show_briefly(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def _show_briefly(self, id: str) -> RunWithCounts:  # noqa: A002
         """With a small cache of its own: after a long run, memory is scarce."""
         from clew import db
         from clew.pipelines.runner.task_reuse import GRAPH_CACHE_MB
@@ -110,17 +117,17 @@ class LocalPipelines(Pipelines):
             graph = Graph(connection, directory.uid)
             return get_run_with_counts(graph, id, alive=self._project.is_alive)
 
-    def list(self) -> list[dict[str, Any]]:
+    def list(self) -> list[Run]:
         from clew.pipelines.runs.run_list import list_runs
 
         return list_runs(self._project.graph, alive=self._project.is_alive)
 
-    def show(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def show(self, id: str) -> RunWithTasks:  # noqa: A002
         from clew.pipelines.runs.run_list import get_run
 
         return get_run(self._project.graph, id, alive=self._project.is_alive)
 
-    def task(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def task(self, id: str) -> Task:  # noqa: A002
         from clew.prov.queries.pipelines.runs import get_task
 
         return get_task(self._project.graph, id, alive=self._project.is_alive)
@@ -130,7 +137,7 @@ class LocalPipelines(Pipelines):
 
         return logs(self._project, id, follow=follow)
 
-    def read_log(self, id: str, offset: int = 0) -> Output:  # noqa: A002
+    def read_log(self, id: str, offset: int = 0) -> LogPart:  # noqa: A002
         from clew.api.local.pipelines.logs import read_output
 
         return read_output(self._project, id, offset)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api.local.repeat import repeat as repeat_execution
 from clew.documents.differences import RunDiff, TaskDiff
+from clew.documents.runs import RunWithTasks, Task
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 _VERDICTS = ("identical", "equivalent", "different")
 
 
-def diff(one: dict[str, Any], other: dict[str, Any]) -> RunDiff:
+def diff(one: RunWithTasks, other: RunWithTasks) -> RunDiff:
     """How two runs differ: parameters, outputs, and each task that differs. `divergence`: the first
     task with the same inputs and other outputs."""
-    mine = {task["name"]: task for task in one["tasks"]}
-    theirs = {task["name"]: task for task in other["tasks"]}
+    mine = {task.name: task for task in one.tasks}
+    theirs = {task.name: task for task in other.tasks}
     tasks = []
     divergence = None
     for name in [*mine, *(name for name in theirs if name not in mine)]:
@@ -30,38 +31,38 @@ def diff(one: dict[str, Any], other: dict[str, Any]) -> RunDiff:
         if divergence is None and difference.given == "same" and difference.made:
             divergence = name
     return RunDiff(
-        a=one["id"],
-        b=other["id"],
-        inputs=_changes(one["inputs"], other["inputs"]),
-        outputs=_changes(one["outputs"], other["outputs"]),
+        a=one.id,
+        b=other.id,
+        inputs=_changes(one.inputs, other.inputs),
+        outputs=_changes(one.outputs, other.outputs),
         tasks=tuple(tasks),
         divergence=divergence,
     )
 
 
-def _diff_task(name: str, a: dict[str, Any] | None, b: dict[str, Any] | None) -> TaskDiff | None:
+def _diff_task(name: str, a: Task | None, b: Task | None) -> TaskDiff | None:
     """How a task of two runs differs; None if it does not."""
     if a is None or b is None:
-        states = (a["state"] if a else None, b["state"] if b else None)
+        states = (a.state if a else None, b.state if b else None)
         return TaskDiff(name=name, state=states, given=None, made={})
-    ends = [("succeeded" if task["state"] == "reused" else task["state"]) for task in (a, b)]
-    made = _changes({**a["outputs"], **_digests(a)}, {**b["outputs"], **_digests(b)})
-    if ends[0] == ends[1] and not made and a["parts"] == b["parts"]:
+    ends = [("succeeded" if task.state == "reused" else task.state) for task in (a, b)]
+    made = _changes({**a.outputs, **_digests(a)}, {**b.outputs, **_digests(b)})
+    if ends[0] == ends[1] and not made and a.parts == b.parts:
         return None
     return TaskDiff(
         name=name,
-        state=(a["state"], b["state"]),
-        given="same" if a["parts"] == b["parts"] else "different",
-        parameters=_changes(a["parameters"], b["parameters"]),
+        state=(a.state, b.state),
+        given="same" if a.parts == b.parts else "different",
+        parameters=_changes(a.parameters, b.parameters),
         made=made,
     )
 
 
-def _digests(task: dict[str, Any]) -> dict[str, Any]:
+def _digests(task: Task) -> dict[str, Any]:
     """The digests of its artifacts; the metadata of those without a file."""
     return {
-        name: [artifact["digest"] or artifact["metadata"] for artifact in artifacts]
-        for name, artifacts in task["artifacts"].items()
+        name: [artifact.digest or artifact.metadata for artifact in artifacts]
+        for name, artifacts in task.artifacts.items()
     }
 
 
@@ -70,18 +71,18 @@ def _changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, tuple[Any, Any]]
 
 
 def repeat(
-    project: ProjectState, run: dict[str, Any], *, say: Callable[[str], None]
+    project: ProjectState, run: RunWithTasks, *, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Repeat every task of a run in isolation, and compare the outputs. The verdict is the worst of
     all tasks."""
-    tasks = [task for task in run["tasks"] if task["execution"]]
+    tasks = [(task.id, task.execution) for task in run.tasks if task.execution]
     if not tasks:
-        raise UsageError(f"no task of {run['id']} has run", hint=f"clew pipeline show {run['id']}")
+        raise UsageError(f"no task of {run.id} has run", hint=f"clew pipeline show {run.id}")
     results = []
-    for task in tasks:
+    for task, execution in tasks:
         repeated = repeat_execution(
             project,
-            task["execution"],
+            execution,
             parameters={},
             network=False,
             gpu=False,
@@ -90,7 +91,7 @@ def repeat(
             quiet=True,
             say=say,
         )
-        say(f"{task['id']}: {repeated['verdict']}")
-        results.append({"task": task["id"], **repeated})
+        say(f"{task}: {repeated['verdict']}")
+        results.append({"task": task, **repeated})
     verdict = max((result["verdict"] for result in results), key=_VERDICTS.index)
-    return {"of": run["id"], "verdict": verdict, "tasks": results}
+    return {"of": run.id, "verdict": verdict, "tasks": results}

@@ -20,5 +20,5 @@ def command(run: str, as_json: bool) -> None:
     with clew.open() as project:
         document = project.pipelines.cancel(run)
     if as_json:
-        print_json(document)
+        print_json(document.as_json())
     print_message(summarize(document))

@@ -18,15 +18,15 @@ def command(as_json: bool) -> None:
     with clew.open() as project:
         runs = project.pipelines.list()
     if as_json:
-        print_json(runs)
+        print_json([run.as_json() for run in runs])
     elif not runs:
         print_message("no pipeline has been run yet; start with: clew pipeline run FILE.yaml")
     else:
         print_table(
             ("id", "pipeline", "state", "started", "took"),
             (
-                (run["id"] or run["uid"], run["name"] or "", run["state"],
-                 format_time(run["started"]), format_duration(run["seconds"]))
+                (run.id or run.uid, run.name or "", run.state,
+                 format_time(run.started), format_duration(run.seconds))
                 for run in runs
             ),
         )  # fmt: skip

@@ -23,7 +23,7 @@ def command(task: str, follow: bool, as_json: bool) -> None:
         output = project.pipelines.logs(task, follow=follow)
         if as_json:
             text = b"".join(output).decode(errors="replace")
-            print_json({"task": project.pipelines.task(task)["id"], "log": text})
+            print_json({"task": project.pipelines.task(task).id, "log": text})
             return
         for chunk in output:
             print_bytes(chunk)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +17,7 @@ from clew.cli.output import escape, format_count, format_duration, print_json, p
 from clew.cli.project_creation import open_or_create_project
 
 if TYPE_CHECKING:
+    from clew.documents.runs import RunWithCounts, RunWithTasks
     from clew.pipelines.runner.run_options import Change
 
 _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
@@ -84,7 +85,7 @@ def command(
         )
 
 
-def run_with_progress(run: Callable[..., dict[str, Any]], as_json: bool) -> int:
+def run_with_progress(run: Callable[..., RunWithTasks | RunWithCounts], as_json: bool) -> int:
     """Call `run` with progress on stderr, print the result, and return the exit status."""
     failed: list[str] = []
     with _without_gc(), Progress() as progress:
@@ -100,11 +101,11 @@ def run_with_progress(run: Callable[..., dict[str, Any]], as_json: bool) -> int:
 
         document = run(say=say, watch=watch, brief=not as_json)
     if as_json:
-        print_json(document)
+        print_json(document.as_json())
     print_message(summarize(document))
     if failed:
-        print_message(f"hint: clew pipeline logs {document['id']}/{escape(failed[0])}")
-    return _STATUS[document["state"]]
+        print_message(f"hint: clew pipeline logs {document.id}/{escape(failed[0])}")
+    return _STATUS[document.state]
 
 
 @contextmanager
@@ -117,17 +118,21 @@ def _without_gc() -> Iterator[None]:
         gc.enable()
 
 
-def summarize(document: dict[str, Any]) -> str:
+def summarize(document: RunWithTasks | RunWithCounts) -> str:
     """The summary line at the end."""
-    counts = document.get("counts")
-    if counts is None:
-        counts = Counter(task["state"] for task in document["tasks"])
+    from clew.documents.runs import RunWithTasks
+
+    counts: Mapping[str, int]
+    if isinstance(document, RunWithTasks):
+        counts = Counter(task.state for task in document.tasks)
+    else:
+        counts = document.counts
     each = ", ".join(f"{count} {state}" for state, count in counts.items())
     tasks = f"{format_count(sum(counts.values()), 'task')} ({each})" if counts else "no tasks"
-    took = format_duration(document["seconds"])
-    why = f": {escape(document['error'])}" if document["error"] else ""
-    id_ = document["id"] or document["uid"]
-    return f"clew: {id_} {document['state']} in {took}, {tasks}{why}"
+    took = format_duration(document.seconds)
+    why = f": {escape(document.error)}" if document.error else ""
+    id_ = document.id or document.uid
+    return f"clew: {id_} {document.state} in {took}, {tasks}{why}"
 
 
 def _parse_parameter(text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from clew.cli.output import (
     print_message,
     print_table,
 )
+
+if TYPE_CHECKING:
+    from clew.documents.runs import Task
 
 
 @click.command("show", short_help="Show a run.", epilog="Example: clew pipeline show r1")
@@ -40,33 +43,33 @@ def print_run(run: str, as_json: bool) -> None:
     with clew.open() as project:
         document = project.pipelines.show(run)
     if as_json:
-        print_json(document)
+        print_json(document.as_json())
         return
-    took = f" in {format_duration(document['seconds'])}" if document["seconds"] is not None else ""
-    id_ = document["id"] or document["uid"]
-    print_line(f"{id_}  {escape(document['name'] or '')}  {document['state']}{took}")
-    if document["error"]:
-        print_line(f"  {escape(document['error'])}")
-    for title, values in (("inputs", document["inputs"]), ("outputs", document["outputs"])):
+    took = f" in {format_duration(document.seconds)}" if document.seconds is not None else ""
+    id_ = document.id or document.uid
+    print_line(f"{id_}  {escape(document.name or '')}  {document.state}{took}")
+    if document.error:
+        print_line(f"  {escape(document.error)}")
+    for title, values in (("inputs", document.inputs), ("outputs", document.outputs)):
         for name, value in values.items():
             print_line(f"  {title[:-1]} {escape(name)} = {_format_json(value)}")
-    print_table(("task", "state", "took", "execution", "what"), map(_row, document["tasks"]))
-    failed = [task["id"] for task in document["tasks"] if task["error"] and task["execution"]]
+    print_table(("task", "state", "took", "execution", "what"), map(_row, document.tasks))
+    failed = [task.id for task in document.tasks if task.error and task.execution]
     if failed:
         print_message(f"hint: clew pipeline logs {escape(failed[0])}")
 
 
-def _row(task: dict[str, Any]) -> tuple[str, ...]:
-    made = [f"{name}={_format_json(value)}" for name, value in task["outputs"].items()]
-    made += [f"{task['id']}:{name}" for name in task["artifacts"]]
-    done = task["state"] in ("succeeded", "reused")
-    reason = task["error"] or (None if done else task["why"])
-    made += [f"from {task['reused_from']}"] if task["reused_from"] else []
+def _row(task: Task) -> tuple[str, ...]:
+    made = [f"{name}={_format_json(value)}" for name, value in task.outputs.items()]
+    made += [f"{task.id}:{name}" for name in task.artifacts]
+    done = task.state in ("succeeded", "reused")
+    reason = task.error or (None if done else task.why)
+    made += [f"from {task.reused_from}"] if task.reused_from else []
     return (
-        task["name"],
-        task["state"],
-        format_duration(task["seconds"]) if task["execution"] else "",
-        task["execution"] or "",
+        task.name,
+        task.state,
+        format_duration(task.seconds) if task.execution else "",
+        task.execution or "",
         reason or "  ".join(made),
     )
 

@@ -39,17 +39,17 @@ def command(task: str, facts: bool, as_json: bool) -> None:
     with clew.open() as project:
         document = project.pipelines.why(task)
     if as_json:
-        print_json(document)
+        print_json(document.as_json())
         return
-    why = f": {escape(document['why'])}" if document["why"] else ""
-    print_line(f"{document['id']}  {document['state']}{why}")
+    why = f": {escape(document.why)}" if document.why else ""
+    print_line(f"{document.id}  {document.state}{why}")
     if not facts:
-        count = format_count(len(document["facts"]), "fact")
+        count = format_count(len(document.facts), "fact")
         print_message(f"it depends on {count} (--facts)")
         return
-    for name, value in document["parts"].items():
+    for name, value in document.parts.items():
         print_line(f"  {name:<10}  {escape(json.dumps(value, ensure_ascii=False))}")
     print_table(
         ("fact", "path", "answer"),
-        ((fact["kind"], escape(fact["path"]), fact["answer"]) for fact in document["facts"]),
+        ((fact.kind, escape(fact.path), fact.answer) for fact in document.facts),
     )

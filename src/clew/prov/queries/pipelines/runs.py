@@ -3,13 +3,27 @@
 import json
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import msgspec
+
+from clew.documents.document import from_nanoseconds
+from clew.documents.ids import ExecutionId, RunId, TaskId, Uid
+from clew.documents.runs import (
+    Artifact,
+    Run,
+    RunChange,
+    RunWithCounts,
+    RunWithTasks,
+    Task,
+    TaskState,
+)
 from clew.errors import NotFound
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import IsRunning
-from clew.prov.queries.formats import execution_id, format_time, run_id
+from clew.prov.queries.formats import execution_id, run_id
 from clew.prov.row_keys import activity_key
 
 _TASK_ID = re.compile(r"(r[1-9]\d{0,15})/([^:]+)(?::(.+))?", re.DOTALL)
@@ -32,11 +46,11 @@ class RunRef(NamedTuple):
     """A recorded pipeline run."""
 
     key: int
-    uid: str
+    uid: Uid
     number: int
 
     @property
-    def id(self) -> str:
+    def id(self) -> RunId:
         return run_id(self.number)
 
 
@@ -49,15 +63,20 @@ def find_run(graph: Graph, text: str) -> RunRef:
         row = graph.connection.row(_BY_ID, (graph.project, activity_key(graph.project_uid, text)))
     if row is None:
         raise NotFound(f"no pipeline run {text}", hint="clew pipeline list")
-    return RunRef(int(row[0]), str(row[1]), int(row[2]))
+    return RunRef(int(row[0]), Uid(row[1]), int(row[2]))
 
 
-def get_run(graph: Graph, text: str, *, alive: IsRunning, tasks: bool = True) -> dict[str, Any]:
-    """A run, by id or uid, with its tasks or without."""
-    return _build_run(graph, find_run(graph, text), alive, tasks=tasks)
+def get_run(graph: Graph, text: str, *, alive: IsRunning) -> RunWithTasks:
+    """A run, by id or uid, with its tasks."""
+    return _RunBuilder(graph, find_run(graph, text), alive, tasks=True).with_tasks()
 
 
-def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
+def get_run_summary(graph: Graph, text: str, *, alive: IsRunning) -> Run:
+    """A run, by id or uid, without its tasks."""
+    return Run(**_RunBuilder(graph, find_run(graph, text), alive, tasks=False).fields())
+
+
+def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> RunWithCounts:
     """A run with the number of its tasks in each state, in place of the tasks: these may need much
     memory."""
     run = find_run(graph, text)
@@ -70,36 +89,36 @@ def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> dict[st
             states[activity] = json.loads(facets)["state"]  # the last end counts
         for state in states.values():
             counts[state] = counts.get(state, 0) + 1
-    return {**_build_run(graph, run, alive, tasks=False), "counts": counts}
+    return RunWithCounts(**_RunBuilder(graph, run, alive, tasks=False).fields(), counts=counts)
 
 
-def get_task(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
+def get_task(graph: Graph, text: str, *, alive: IsRunning) -> Task:
     """A task by its id, `r1/train` or `r1/for-loop-1/0/train`, or by the last part of its name."""
     parsed = _TASK_ID.fullmatch(text)
     if parsed is None:
         raise NotFound(f"{text} is not the id of a task", hint="clew pipeline show r1 lists tasks")
     run, name = parsed[1], parsed[2]
-    tasks = get_run(graph, run, alive=alive)["tasks"]
-    matches = [task for task in tasks if task["name"] == name]
-    matches = matches or [task for task in tasks if task["name"].rsplit("/", 1)[-1] == name]
+    tasks = get_run(graph, run, alive=alive).tasks
+    matches = [task for task in tasks if task.name == name]
+    matches = matches or [task for task in tasks if task.name.rsplit("/", 1)[-1] == name]
     if len(matches) != 1:
-        several = ", ".join(task["id"] for task in matches[:3])
+        several = ", ".join(task.id for task in matches[:3])
         raise NotFound(
             f"{run} has several tasks {name}: {several}"
             if matches
             else f"{run} has no task {name}",
             hint=f"clew pipeline show {run}",
         )
-    return dict(matches[0])
+    return matches[0]
 
 
-def list_run_executions(graph: Graph, text: str) -> list[str]:
+def list_run_executions(graph: Graph, text: str) -> list[ExecutionId]:
     """The executions of all tasks of a run; none if `text` does not name a run."""
     try:
         run = get_run(graph, text, alive=lambda _: False)
     except NotFound:
         return []
-    return [task["execution"] for task in run["tasks"] if task["execution"]]
+    return [task.execution for task in run.tasks if task.execution]
 
 
 def resolve_task(graph: Graph, text: str) -> str | None:
@@ -111,90 +130,111 @@ def resolve_task(graph: Graph, text: str) -> str | None:
     hint = f"clew pipeline show {parsed[1]}"
     task = get_task(graph, text, alive=lambda _: False)
     if parsed[3] is None:
-        if not task["execution"]:
+        if not task.execution:
             raise NotFound(f"{text} was never run", hint=hint)
-        return str(task["execution"])
-    artifacts = task["artifacts"].get(parsed[3])
+        return task.execution
+    artifacts = task.artifacts.get(parsed[3])
     if not artifacts:
-        raise NotFound(f"{task['id']} made no artifact {parsed[3]}", hint=hint)
-    if not artifacts[0]["version"]:
+        raise NotFound(f"{task.id} made no artifact {parsed[3]}", hint=hint)
+    if not artifacts[0].version:
         raise NotFound(
             f"the artifact {text} is not a single file that was recorded",
-            hint=f"clew show {task['execution']} --detail",
+            hint=f"clew show {task.execution} --detail",
         )
-    return str(artifacts[0]["version"])
+    return artifacts[0].version
 
 
-def _build_run(graph: Graph, run: RunRef, alive: IsRunning, *, tasks: bool) -> dict[str, Any]:
-    activities: dict[str, list[Any]] = {}
-    rows = graph.connection.rows(_ACTIVITIES if tasks else _RUN_ACTIVITY, (run.key,))
-    for uid, at, name, facets, ended, end in rows:
-        # A second end replaces the first: the run was resumed.
-        activities[uid] = [name, at, json.loads(facets), ended, json.loads(end or "{}")]
-    _, started, facets, ended, end = activities.pop(run.uid, [None, None, {}, None, {}])
-    running = alive(run.uid)
-    if running:  # perhaps it was resumed after its end
-        ended, end = None, {}
-    killed = ended is None and not running
-    document = {
-        "id": run.id,
-        "uid": run.uid,
-        "name": facets.get("pipeline"),
-        "state": end.get("state") or ("running" if running else "failed"),
-        "started": format_time(started),
-        "ended": format_time(ended),
-        "seconds": _seconds(started, ended, end),
-        "file": facets.get("file"),
-        "inputs": facets.get("inputs", {}),
-        "outputs": end.get("outputs", {}),
-        "error": "it was killed before its end" if killed else end.get("error"),
-    }
-    if tasks:
-        unended = "running" if running else "failed"
-        known = [_build_task(graph, run.id, unended, *values) for values in activities.values()]
-        names = {task["name"].split("/")[0] for task in known}
-        pending = [name for name in facets.get("tasks", ()) if running and name not in names]
-        known += [_build_task(graph, run.id, "pending", name) for name in pending]
-        document["tasks"] = known
-    return document
+class _RunBuilder:
+    """Builds the document of a run from its activities."""
+
+    def __init__(self, graph: Graph, run: RunRef, alive: IsRunning, *, tasks: bool) -> None:
+        self._graph = graph
+        self._run = run
+        self._activities: dict[str, list[Any]] = {}
+        rows = graph.connection.rows(_ACTIVITIES if tasks else _RUN_ACTIVITY, (run.key,))
+        for uid, at, name, facets, ended, end in rows:
+            # A second end replaces the first: the run was resumed.
+            self._activities[uid] = [name, at, json.loads(facets), ended, json.loads(end or "{}")]
+        _, self._started, self._facets, self._ended, self._end = self._activities.pop(
+            run.uid, [None, None, {}, None, {}]
+        )
+        self._running = alive(run.uid)
+        if self._running:  # perhaps it was resumed after its end
+            self._ended, self._end = None, {}
+
+    def fields(self) -> dict[str, Any]:
+        facets, end = self._facets, self._end
+        killed = self._ended is None and not self._running
+        return {
+            "id": self._run.id,
+            "uid": self._run.uid,
+            "name": facets.get("pipeline"),
+            "state": end.get("state") or ("running" if self._running else "failed"),
+            "started": _time(self._started),
+            "ended": _time(self._ended),
+            "seconds": _seconds(self._started, self._ended, end),
+            "file": facets.get("file"),
+            "inputs": facets.get("inputs", {}),
+            "outputs": end.get("outputs", {}),
+            "error": "it was killed before its end" if killed else end.get("error"),
+        }
+
+    def with_tasks(self) -> RunWithTasks:
+        unended: TaskState = "running" if self._running else "failed"
+        known = [self._build_task(unended, *values) for values in self._activities.values()]
+        names = {task.name.split("/")[0] for task in known}
+        pending = [n for n in self._facets.get("tasks", ()) if self._running and n not in names]
+        known += [self._build_task("pending", name) for name in pending]
+        return RunWithTasks(**self.fields(), tasks=tuple(known))
+
+    def _build_task(
+        self,
+        unended: TaskState,
+        name: str,
+        started: int | None = None,
+        facets: Mapping[str, Any] = MappingProxyType({}),
+        ended: int | None = None,
+        end: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Task:
+        """`unended`: its state if it has not ended. `facets`, `end`: those of its start and end."""
+        graph = self._graph
+        executions = tuple(
+            execution_id(int(row[0]))
+            for uid in end.get("executions", ())
+            if (row := graph.connection.row(_NUMBER, (activity_key(graph.project_uid, uid),)))
+        )
+        killed = ended is None and unended == "failed"
+        return Task(
+            id=TaskId(f"{self._run.id}/{name}"),
+            name=name,
+            state=end.get("state") or unended,
+            started=_time(started),
+            ended=_time(ended),
+            seconds=_seconds(started, ended, end),
+            parameters=facets.get("parameters", {}),
+            platform=facets.get("platform", {}),
+            outputs=end.get("outputs", {}),
+            artifacts=_parse_artifacts(end.get("artifacts", {})),
+            reused_from=end.get("reused_from"),
+            why=end.get("why"),
+            error=end.get("error") or ("the run was killed" if killed else None),
+            execution=executions[-1] if executions else None,
+            attempts=executions,
+            key=end.get("key"),
+            parts=end.get("parts", {}),
+        )
 
 
-def _build_task(
-    graph: Graph,
-    run_id: str,
-    unended: str,
-    name: str,
-    started: int | None = None,
-    facets: Mapping[str, Any] = MappingProxyType({}),
-    ended: int | None = None,
-    end: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Any]:
-    """`unended`: its state if it has not ended. `facets`, `end`: those of its start and end."""
-    executions = [
-        execution_id(int(row[0]))
-        for uid in end.get("executions", ())
-        if (row := graph.connection.row(_NUMBER, (activity_key(graph.project_uid, uid),)))
-    ]
-    killed = ended is None and unended == "failed"
-    return {
-        "id": f"{run_id}/{name}",
-        "name": name,
-        "state": end.get("state") or unended,
-        "started": format_time(started),
-        "ended": format_time(ended),
-        "seconds": _seconds(started, ended, end),
-        "parameters": facets.get("parameters", {}),
-        "platform": facets.get("platform", {}),
-        "outputs": end.get("outputs", {}),
-        "artifacts": end.get("artifacts", {}),
-        "reused_from": end.get("reused_from"),
-        "why": end.get("why"),
-        "error": end.get("error") or ("the run was killed" if killed else None),
-        "execution": executions[-1] if executions else None,
-        "attempts": executions,
-        "key": end.get("key"),
-        "parts": end.get("parts", {}),
-    }
+def _parse_artifacts(facet: object) -> dict[str, tuple[Artifact, ...]]:
+    """The artifacts of a task; none if a forged record has something else there."""
+    try:
+        return msgspec.convert(facet, dict[str, tuple[Artifact, ...]])
+    except msgspec.ValidationError:
+        return {}
+
+
+def _time(at: int | None) -> datetime | None:
+    return None if at is None else from_nanoseconds(at)
 
 
 def _seconds(started: int | None, ended: int | None, end: Mapping[str, Any]) -> float | None:
@@ -214,26 +254,32 @@ SELECT e.n, e.at, e.change, e.facets, s.kind, s.name FROM (
 """
 
 
-def list_changes(graph: Graph, run: RunRef, *, since: int = 0) -> list[dict[str, Any]]:
+def list_changes(graph: Graph, run: RunRef, *, since: int = 0) -> list[RunChange]:
     """The changes after number `since`, in order."""
     rows = graph.connection.rows(_SINCE, (run.key, run.key, since))
     return [_build_change(run, *row) for row in rows]
 
 
 def _build_change(
-    run: RunRef, n: int, at: int, change: str, facets: str, kind: str, name: str | None
-) -> dict[str, Any]:
+    run: RunRef,
+    n: int,
+    at: int,
+    change: Literal["started", "ended"],
+    facets: str,
+    kind: str,
+    name: str | None,
+) -> RunChange:
     end = json.loads(facets) if change == "ended" else {}
-    return {
-        "n": int(n),
-        "at": format_time(at),
-        "run": run.id,
-        "kind": kind,
-        "task": f"{run.id}/{name}" if kind == "task" else None,
-        "name": name,
-        "change": change,
-        "state": end.get("state", "running"),
-        "reused_from": end.get("reused_from"),
-        "why": end.get("why"),
-        "error": end.get("error"),
-    }
+    return RunChange(
+        n=int(n),
+        at=from_nanoseconds(at),
+        run=run.id,
+        kind=kind,
+        task=TaskId(f"{run.id}/{name}") if kind == "task" else None,
+        name=name,
+        change=change,
+        state=end.get("state", "running"),
+        reused_from=end.get("reused_from"),
+        why=end.get("why"),
+        error=end.get("error"),
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -171,19 +170,3 @@ def note(project: LocalProject, target: str, asker: ClientPaths, remarks: dict[s
 @_query
 def remove(project: LocalProject, ids: list[str], dry_run: bool = False) -> list[Document]:
     return [execution.as_json() for execution in project.remove(ids, dry_run=dry_run)]
-
-
-@_query
-def task(project: LocalProject, id: str) -> Document:  # noqa: A002
-    return project.pipelines.task(id)
-
-
-@_query
-def why(project: LocalProject, id: str) -> Document:  # noqa: A002
-    return project.pipelines.why(id)
-
-
-@_query
-def read_log(project: LocalProject, id: str, offset: int = 0) -> Document:  # noqa: A002
-    found = project.pipelines.read_log(id, offset)
-    return {**found._asdict(), "data": b64encode(found.data).decode()}

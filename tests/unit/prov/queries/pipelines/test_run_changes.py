@@ -20,19 +20,19 @@ def ended(n: int, name: str | None = None, **facets: object) -> AnyEvent:
 def test_changes_come_in_the_order_they_were_told(graph: Graph) -> None:
     graph.fold([begun(1), begun(2, "train"), ended(3, "train", state="failed", error="no")])
     found = list_changes(graph, find_run(graph, RUN))
-    assert [(one["n"], one["task"], one["change"], one["state"]) for one in found] == [
+    assert [(one.n, one.task, one.change, one.state) for one in found] == [
         (1, None, "started", "running"),
         (2, "r1/train", "started", "running"),
         (3, "r1/train", "ended", "failed"),
     ]
-    assert (found[2]["error"], found[2]["at"]) == ("no", "1970-01-01T00:00:03.000000Z")
+    assert (found[2].error, found[2].at.timestamp()) == ("no", 3.0)
 
 
 def test_only_what_came_after(graph: Graph) -> None:
     graph.fold([begun(1), begun(2, "train"), ended(3, "train", state="failed")])
     run = find_run(graph, RUN)
-    assert [one["n"] for one in list_changes(graph, run, since=2)] == [3]
+    assert [one.n for one in list_changes(graph, run, since=2)] == [3]
     # The run was resumed: its start is known already, its ends are new.
     graph.fold([begun(4), begun(5, "train"), ended(6, "train", state="succeeded"), ended(7)])
-    assert [one["n"] for one in list_changes(graph, run, since=3)] == [6, 7]
+    assert [one.n for one in list_changes(graph, run, since=3)] == [6, 7]
     assert list_changes(graph, run, since=7) == []
