@@ -154,9 +154,9 @@ class IncrementalDecider:
     def _context_difference(self, subtree: Subtree, start: ProgramStart) -> str | None:
         """Differences outside its arguments and variables."""
         if subtree.record.facets.get("pinned") != self.pinned:
-            return "the clock or randomness was pinned otherwise"
+            return "the clock or randomness was pinned differently"
         if self.pinned and not (start.first and subtree.root.number == 1):
-            return "what it is told of clock and randomness depends on where it is started"
+            return "its pinned clock and randomness depend on where it is started"
         if any("\ufffd" in word or MASK in word for word in start.command):
             return "its words are not all recorded"
         return None

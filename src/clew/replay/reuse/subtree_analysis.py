@@ -32,7 +32,7 @@ _HARMLESS_GAPS = frozenset({"set-uid"})
 _SIGPIPE = 13
 _CONNECTION_REASONS = {
     "pipe": "it is one end of a pipe",
-    "socket": "it talks through a socket",
+    "socket": "it communicates through a socket",
     "signal": "a signal passes between it and others",
 }
 
@@ -125,7 +125,7 @@ class _Analysis:
             if process.ended is None:
                 raise NotReusable("the end of one of its processes was not seen")
             if process.ended > self._scope.ended:
-                raise NotReusable("a process of it went on when it had ended")
+                raise NotReusable("one of its processes continued after its end")
             internal = process.signal == _SIGPIPE or key in signalled
             if process.signal is not None and (key == self._chain[-1].key or not internal):
                 raise NotReusable("a signal ended it")
@@ -211,7 +211,7 @@ class _Analysis:
         version = written[-1]
         self._check_stored(version, path)
         if size is None and (at or self._extends_earlier(version)):
-            raise NotReusable(f"it goes on in {display_path(path)}, which others began")
+            raise NotReusable(f"it continues {display_path(path)}, which others began")
         return InheritedFile(fd, path, version, size or 0)
 
     def _extends_earlier(self, version: Version) -> bool:

@@ -39,7 +39,7 @@ def test_what_becomes_another_program_is_one_unit() -> None:
     ("via", "why"),
     [
         ("pipe", "it is one end of a pipe"),
-        ("socket", "it talks through a socket"),
+        ("socket", "it communicates through a socket"),
         ("signal", "a signal passes between it and others"),
     ],
 )
@@ -63,7 +63,7 @@ def test_who_talks_within_is_one() -> None:
 def test_a_surviving_child() -> None:
     run = Step()
     run.process("daemon", parent=run.step)
-    assert run.why() == "a process of it went on when it had ended"
+    assert run.why() == "one of its processes continued after its end"
 
 
 def test_a_signal_that_ended_it() -> None:
@@ -160,7 +160,7 @@ def test_a_file_that_was_handed_over() -> None:
     assert run.subtree().handed[0].since == 5
     run = Step([[1, 2, "/w/log", 3, 0, 3]])
     run.writes(run.step, "/w/log", b"1234567")
-    assert run.why() == "it goes on in /w/log, which others began"
+    assert run.why() == "it continues /w/log, which others began"
 
 
 def test_its_part_of_the_output() -> None:
