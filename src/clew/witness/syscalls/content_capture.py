@@ -100,7 +100,8 @@ class ContentCapture:
     def follow(self, trace: Sequence[AnyRecord]) -> None:
         """Store the files that these records say were read, if they are still unchanged."""
         reads: dict[FileStat, bytes] = {}
-        others: list[Saved | Change] = []
+        saved: list[Saved] = []
+        moves: list[Change] = []
         records = [record for record in trace if type(record) in _NAME_CONTENT]
         for record in records:
             if isinstance(record, Change) and record.what == b"map" and record.before:
@@ -108,16 +109,17 @@ class ContentCapture:
         for record in records:
             if isinstance(record, Open):
                 self._on_open(record, reads)
-            elif isinstance(record, Saved | Change):
-                others.append(record)
+            elif isinstance(record, Saved):
+                saved.append(record)
+            elif isinstance(record, Change):
+                moves.append(record)
             elif isinstance(record, Descriptor) and record.file_stat and record.way & 1:
                 self._on_read(record.name, record.file_stat, reads)
         self._store_unchanged(reads)
-        for other in others:
-            if isinstance(other, Saved):
-                self._store_saved(other)
-            elif other.before and other.after:
-                self._record_move(other, other.before, other.after)
+        self._store_saved(saved)
+        for move in moves:
+            if move.before and move.after:
+                self._record_move(move, move.before, move.after)
 
     def _on_open(self, record: Open, reads: dict[FileStat, bytes]) -> None:
         file_stat, path = record.file_stat, record.real or record.path
@@ -207,26 +209,40 @@ class ContentCapture:
         if not isinstance(error, NotFound | NotAllowed | TooSparse):
             self.failure = self.failure or error
 
-    def _store_saved(self, record: Saved) -> None:
-        key = key_of(record.file_stat)
-        if record.error:
-            why = f"could not be saved before it changed: {os.strerror(record.error)}"
-            self._why_missing.setdefault(key, why)
-            return
-        saved = os.fsencode(self._spool) + b"/" + record.name
-        try:
-            now = os.lstat(saved)
+    def _store_saved(self, records: list[Saved]) -> None:
+        """Store the copies that the tracer made, and remove them from the spool."""
+        wanted: dict[bool, list[tuple[ContentKey, bytes]]] = {True: [], False: []}
+        done: list[bytes] = []
+        for record in records:
+            key = key_of(record.file_stat)
+            if record.error:
+                why = f"could not be saved before it changed: {os.strerror(record.error)}"
+                self._why_missing.setdefault(key, why)
+                continue
+            saved = os.fsencode(self._spool) + b"/" + record.name
+            try:
+                now = os.lstat(saved)
+            except OSError as error:
+                self._why_missing.setdefault(key, f"cannot be read: {error.strerror}")
+                continue
+            done.append(saved)
             if record.how == b"link" and (now.st_size, now.st_mtime_ns) != key[2:]:
                 self._why_missing.setdefault(key, "written to after it was deleted")
             elif key not in self._known:
                 keep = self._keeps(record.path, saved=saved) and key not in self._withheld
-                self._known[key] = KnownContent(self._store.put_file(saved, keep=keep), keep)
-            if self._last_alive is None:  # a failed recovery starts again and needs it
-                Path(os.fsdecode(saved)).unlink()
-        except ClewError as error:
-            self._fail(key, error)
-        except OSError as error:
-            self._why_missing.setdefault(key, f"cannot be read: {error.strerror}")
+                wanted[keep].append((key, saved))
+        for keep, files in wanted.items():
+            if files:
+                answers = self._store.put_files([saved for _, saved in files], keep=keep)
+                for (key, saved), answer in zip(files, answers, strict=True):
+                    if isinstance(answer, ClewError):
+                        self._fail(key, answer)
+                        done.remove(saved)
+                    else:
+                        self._known[key] = KnownContent(answer, keep)
+        if self._last_alive is None:  # a failed recovery starts again and needs them
+            for saved in done:
+                Path(os.fsdecode(saved)).unlink(missing_ok=True)
 
     def _record_move(self, record: Change, before: FileStat, after: FileStat) -> None:
         """The file has the same bytes under a new name or with new times."""
