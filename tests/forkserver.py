@@ -7,8 +7,6 @@ streams, working directory, environment, signals and exit status. `Popen` and `r
 Python or the loader reads at start-up) runs as a plain subprocess.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import importlib

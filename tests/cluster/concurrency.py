@@ -5,8 +5,6 @@ namespaces lock the cluster. Tests that start a cluster of their own run beside 
 two kinds is one xdist group: pytest-xdist starts with the largest groups, so they run in parallel.
 """
 
-from __future__ import annotations
-
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager

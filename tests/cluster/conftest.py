@@ -1,7 +1,5 @@
 """Fixtures of tests on the cluster that `make test-cluster` found or started."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Iterator

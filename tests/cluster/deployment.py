@@ -1,7 +1,5 @@
 """Install deploy/ on the cluster, and connect to it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

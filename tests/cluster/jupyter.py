@@ -1,7 +1,5 @@
 """A Jupyter on the cluster, used through a `clew server` as its page uses it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Use the cluster under test through kubectl."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

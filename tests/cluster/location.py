@@ -4,8 +4,6 @@ Some need one of `make cluster`: nodes that see this machine's files, have our i
 route between this machine and every Pod and Service. Its network interface identifies it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """A real `clew operator` for one namespace, and resources to give it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """An image is built anew when something that it is built from changed, and only then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

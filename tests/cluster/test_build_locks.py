@@ -1,7 +1,5 @@
 """A cached build is complete or absent, also with several builders or a killed one."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

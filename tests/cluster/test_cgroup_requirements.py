@@ -1,7 +1,5 @@
 """What a machine lacks is said before a cluster is begun."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 These bring up clusters of their own, so they need root and this machine, not KUBECONFIG.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

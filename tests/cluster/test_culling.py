@@ -1,7 +1,5 @@
 """What is idle is ended; what is busy, and what nobody can ask for, is not."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterator

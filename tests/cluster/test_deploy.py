@@ -1,7 +1,5 @@
 """What kubectl makes of deploy/, before anything of it is applied."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The pages that need a cluster are true as well."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

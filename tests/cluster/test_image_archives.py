@@ -1,7 +1,5 @@
 """Trees of one machine share the archives of images: none loses what it is about to import."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The project's images are on every node, and do there what they are for."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """VirtualServices as Istio itself defines them: its schema takes every field that is written, and
 the overlay allows it."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Our Jupyter on a real cluster: under its prefix or without, with a volume as its home."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

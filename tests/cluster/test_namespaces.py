@@ -4,8 +4,6 @@ Each script runs in namespaces of its own: it cannot affect this machine or the 
 whatever it starts ends with it.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The nodes are real: they are ready, run Pods, and let their users look into them."""
 
-from __future__ import annotations
-
 import pytest
 from tests.cluster.kube import Kube, pod
 

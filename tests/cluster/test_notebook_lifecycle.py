@@ -4,8 +4,6 @@ Everything is reached through the server, and everything shares one volume, whic
 may hold and any node could reach.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Notebooks on a real cluster."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

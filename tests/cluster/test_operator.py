@@ -1,7 +1,5 @@
 """The operator itself: killed, crowded, and at rest."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

@@ -3,8 +3,6 @@
 These bring up a cluster of their own, to break it: they need root and this machine, not KUBECONFIG.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

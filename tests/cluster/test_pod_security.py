@@ -3,8 +3,6 @@
 The operator and the server always run so: the namespace of deploy/ has the label, too.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -4,8 +4,6 @@ Calico's Felix enforces policies on the first node of `make cluster`: what is to
 there. Who connects runs on either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

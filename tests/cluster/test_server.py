@@ -1,7 +1,5 @@
 """The server on a cluster: two of it lead to what runs there, and say what is idle."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any

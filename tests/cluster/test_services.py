@@ -1,7 +1,5 @@
 """Services: found by name, reached from every node, and the API server among them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """TensorBoards on a real cluster: what is asked for reaches their Pods."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Only the images are others: there is nobody to pull upstream's from.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

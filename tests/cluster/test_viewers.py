@@ -1,7 +1,5 @@
 """Viewers on a real cluster: ready by their claim alone, and on the node that has the volume."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Claims get volumes by themselves, and volumes outlive the Pods that wrote them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

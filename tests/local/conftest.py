@@ -1,7 +1,5 @@
 """Fixtures that choose the database of a project, and a server for each worker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -5,8 +5,6 @@ safe if the server behind it never sees that second request, and if the next cli
 to its own request.
 """
 
-from __future__ import annotations
-
 import itertools
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A real Prometheus, and the counters that it reads, as the proxies of Istio write them."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import shutil

@@ -4,8 +4,6 @@ The server has its own state directory, and so another machine id than the clien
 be equal except for directories, uids, times and tokens.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Projects whose processes can be found and killed, and checks after a crash."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

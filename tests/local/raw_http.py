@@ -1,7 +1,5 @@
 """Send exact bytes to a server over a socket, and read its raw answer."""
 
-from __future__ import annotations
-
 import socket
 
 from tests.local.server import Server

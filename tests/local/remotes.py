@@ -1,7 +1,5 @@
 """Remotes for tests of push and pull: in a directory and in a real S3 server."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

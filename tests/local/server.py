@@ -1,7 +1,5 @@
 """Run `clew server` in a project, and talk to it over HTTP."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

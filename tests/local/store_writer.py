@@ -5,8 +5,6 @@
 A line is written only after the flush that covers it: whatever was read from here must be intact.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -4,8 +4,6 @@ The other machine is a root folder with BusyBox for its system, the libraries th
 Clew's own Python need, and no trace of the recorded program or its interpreter.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`clew bundle create`: one file with an execution and everything that it needs."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

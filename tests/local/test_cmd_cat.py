@@ -1,7 +1,5 @@
 """`clew cat`."""
 
-from __future__ import annotations
-
 import base64
 import subprocess
 

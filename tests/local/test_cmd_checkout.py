@@ -1,7 +1,5 @@
 """`clew checkout`: the files an execution found, whole or not at all, and nothing lost for them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`clew commit`: what was changed in a checkout is run, recorded, and compared with its parent."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`clew completion`: what real shells make of unfinished command lines."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Iterator

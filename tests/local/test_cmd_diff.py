@@ -1,7 +1,5 @@
 """`clew diff`: only what differs, in every respect, for people and for programs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

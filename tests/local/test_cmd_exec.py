@@ -1,7 +1,5 @@
 """`clew exec`: the command is left alone, the summary stands on stderr, the status is its own."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """`clew export`: other programs read it back."""
 
-from __future__ import annotations
-
 import pytest
 from tests.driver import Project, workflow
 

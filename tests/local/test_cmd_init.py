@@ -1,7 +1,5 @@
 """`clew init`."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`clew key`, and what signatures do for push, pull, show and fsck."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`clew list`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

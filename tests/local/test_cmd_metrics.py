@@ -1,7 +1,5 @@
 """`clew metrics`: parameters and metrics of executions and runs side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """`clew note`."""
 
-from __future__ import annotations
-
 import pytest
 from tests.driver import Project, workflow
 

@@ -1,7 +1,5 @@
 """`clew open`: pages that only the user can read, in the user's browser."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

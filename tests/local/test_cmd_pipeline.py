@@ -1,7 +1,5 @@
 """`clew pipeline`: pipelines that the stock SDK compiled, run by the real command line."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

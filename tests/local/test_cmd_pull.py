@@ -1,7 +1,5 @@
 """`clew pull`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`clew push`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`clew recreate`: a file made again, by as few executions as it takes, and only the same bytes."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

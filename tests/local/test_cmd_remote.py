@@ -1,7 +1,5 @@
 """`clew remote`: named remotes, a default, and a pull that creates the project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`clew repeat` and `clew given`: the same command with the same files, and what came of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

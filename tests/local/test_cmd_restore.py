@@ -1,7 +1,5 @@
 """`clew restore`: any version that was read or left, and nothing overwritten unseen."""
 
-from __future__ import annotations
-
 import base64
 import os
 from pathlib import Path

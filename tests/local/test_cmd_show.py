@@ -1,7 +1,5 @@
 """`clew show`."""
 
-from __future__ import annotations
-
 import base64
 import importlib.metadata
 import json

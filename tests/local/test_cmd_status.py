@@ -1,7 +1,5 @@
 """`clew status`: what was changed in a checkout, by bytes and mode; the state of a project."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`clew trace`: across executions, up and down, and in every form."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`clew viewer`: the real program, over HTTP; also behind the server."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

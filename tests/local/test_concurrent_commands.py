@@ -1,7 +1,5 @@
 """Several at once: executions side by side and inside each other, upkeep beside them."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

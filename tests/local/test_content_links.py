@@ -1,7 +1,5 @@
 """Files moved, copied and saved outside Clew: their lineage goes on at the same bytes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """kill -9 of a checkout and of a commit, at many moments: the old is there or the new, whole."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Whenever it comes: nothing survives, the project opens, what was finished is int
 short is shown as broken, its trace is told as far as it goes, and nothing is left lying about.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """A repeat is given the credential files that its record has no bytes of, and keeps none."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -5,8 +5,6 @@ Before the command has started this is a clear error, and the command is not sta
 started, it runs to its own end with its own status, and what is wrong is said on stderr.
 """
 
-from __future__ import annotations
-
 import fcntl
 import sqlite3
 from collections.abc import Iterator

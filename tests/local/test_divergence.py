@@ -1,7 +1,5 @@
 """Planted causes: the process that diverged first is named, with what made it, and confirmed."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

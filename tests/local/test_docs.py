@@ -7,8 +7,6 @@ stand. A page is one session at a terminal in one empty folder, from its top to 
 every command must succeed.
 """
 
-from __future__ import annotations
-
 import os
 import pty
 import re

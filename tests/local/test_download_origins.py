@@ -1,7 +1,5 @@
 """A downloaded file's origin is found by itself: real programs, a real server on loopback."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import shutil

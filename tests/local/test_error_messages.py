@@ -1,7 +1,5 @@
 """What a user gets wrong, and what a disk does: a code, one sentence, a hint, the right status."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

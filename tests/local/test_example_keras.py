@@ -1,7 +1,5 @@
 """The image classifiers: their networks, their grids, and all their tasks on made-up images."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Every example of a pipeline runs as a user would run it, on a small cut of its data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every example runs as a user would run it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """`clew exec` sends what it records to a server: whole, whatever is killed or unreachable."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """`clew export --format dockerfile`: a builder makes an image of it that does the same."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

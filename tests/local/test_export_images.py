@@ -1,7 +1,5 @@
 """`clew export --format oci`: containers run what was recorded, to the same result."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """`clew export --format runner`: one file that runs an execution where Clew is not installed."""
 
-from __future__ import annotations
-
 import subprocess
 import zipfile
 from pathlib import Path

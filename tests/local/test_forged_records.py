@@ -1,7 +1,5 @@
 """Records that were forged: what pull and ingest refuse, and what they never change."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

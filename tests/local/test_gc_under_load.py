@@ -4,8 +4,6 @@ Whatever comes first, every execution that is left has all its content at the en
 was garbage when a sweep began and was recorded or pulled again meanwhile.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Incremental runs: what is still valid does not run again, and all comes out as if it had."""
 
-from __future__ import annotations
-
 import os
 import pty
 import sys

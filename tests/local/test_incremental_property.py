@@ -5,8 +5,6 @@ are there and which is newer, use pipes, subshells and background jobs. After an
 data or the driver the whole is run twice from the same record: incrementally, and in full.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from dataclasses import dataclass, field

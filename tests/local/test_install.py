@@ -1,7 +1,5 @@
 """`pip install` builds the witness, and does without it where there is no compiler."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What a repeat sees: the record, and nothing else of the machine; and what it cannot touch."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Traffic that the culler reads from the metrics of Istio in a real Prometheus."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 import uuid

@@ -1,7 +1,5 @@
 """What a real Jupyter says of its use, and that asking it is none."""
 
-from __future__ import annotations
-
 import asyncio
 import http.server
 import json

@@ -1,7 +1,5 @@
 """A real Jupyter with the settings of our image: who reaches it past the server gets nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path

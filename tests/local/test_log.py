@@ -1,7 +1,5 @@
 """`.clew/log` tells what Clew did when something went wrong, and stays silent otherwise."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """What is known of the machine's packages is kept once for all projects of a user; whatever
 becomes of it there, an execution is recorded, and says whose its files are."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Pinned: the same time is told and the same numbers are drawn again, by whatever program; unpinned
 runs are not even slowed down."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One process after the other: who would race does not; who needs another is not held for good."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

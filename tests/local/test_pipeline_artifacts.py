@@ -1,7 +1,5 @@
 """Restore, diff and reproduce runs, tasks and artifacts: files and directories."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

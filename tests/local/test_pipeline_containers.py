@@ -1,7 +1,5 @@
 """Container components: in their images, or with --on-host as processes of this machine."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

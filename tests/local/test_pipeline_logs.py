@@ -1,7 +1,5 @@
 """The logs of running tasks, read from another process."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator

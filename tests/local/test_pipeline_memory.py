@@ -1,7 +1,5 @@
 """Finished tasks are freed: a run of a thousand tasks needs little more memory than one of ten."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Components with packages: one virtual environment for each set of packages."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import signal

@@ -1,7 +1,5 @@
 """Placeholders of the run in every place that allows them, and settings that need a Pod."""
 
-from __future__ import annotations
-
 import json
 
 from tests.driver import Project

@@ -1,7 +1,5 @@
 """Resources and Kubernetes settings of pipelines that run on this machine."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Cancel and resume runs, and the reasons why tasks ran."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

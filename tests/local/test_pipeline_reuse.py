@@ -1,7 +1,5 @@
 """A task is reused if nothing it depended on changed; otherwise the change is named."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tasks that misbehave do not take the run, its record or other tasks with them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`clew pull` from a damaged remote: it refuses what is damaged, and takes the rest."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

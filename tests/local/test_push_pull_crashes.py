@@ -4,8 +4,6 @@ Whenever it comes: an execution is there whole or not at all, on either side, an
 brings the rest.
 """
 
-from __future__ import annotations
-
 import random
 import signal
 import time

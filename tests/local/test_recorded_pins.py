@@ -1,7 +1,5 @@
 """`clew exec --pin`: what was pinned is in the record, and a repeat finds it again."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

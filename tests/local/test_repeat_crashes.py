@@ -1,7 +1,5 @@
 """A repeat that is killed, has no room, or misses bytes leaves everything as it was."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,8 +1,6 @@
 """A repeated command that attacks: nothing of the host can be reached from the sandbox, and what it
 leaves there misleads nobody outside."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

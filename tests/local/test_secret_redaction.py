@@ -1,7 +1,5 @@
 """The value of a secret variable is nowhere under `.clew`, however hard the command tries."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

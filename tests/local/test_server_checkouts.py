@@ -1,7 +1,5 @@
 """Checkouts through a server: laid out and looked at here, run there, and told as in a folder."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

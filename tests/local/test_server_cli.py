@@ -1,7 +1,5 @@
 """Through a server every command says what it says in the project's folder: each is asked twice."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

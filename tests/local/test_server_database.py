@@ -1,7 +1,5 @@
 """A server whose database is away says so, and that it may be back; and then it is."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """What a server took it gives again, in the same shapes, to whoever has the token."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two gigabytes through the server, to a viewer and back: nobody holds more than some pieces."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

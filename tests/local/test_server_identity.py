@@ -1,7 +1,5 @@
 """Nothing is answered without the token, and the token goes nowhere."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """The server takes events and content in whole or not at all."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

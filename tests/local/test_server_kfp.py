@@ -1,8 +1,6 @@
 """Kubeflow's API, spoken to without its client: what is refused and how, bad uploads, uploads that
 break off, pages while others write."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

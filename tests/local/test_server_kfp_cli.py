@@ -3,8 +3,6 @@
 `test_server_kfp_client` proves what the answers say.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

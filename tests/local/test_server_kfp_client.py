@@ -1,7 +1,5 @@
 """The stock `kfp.Client`, unmodified, against a server that really runs."""
 
-from __future__ import annotations
-
 import tarfile
 import warnings
 import zipfile

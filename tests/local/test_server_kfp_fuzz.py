@@ -1,7 +1,5 @@
 """Whatever is sent to Kubeflow's API, the answer is one of its own, and never a failure."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

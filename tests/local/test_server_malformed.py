@@ -1,7 +1,5 @@
 """Malformed requests: each is refused with a sentence, and none is a failure of the server."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from urllib.parse import quote

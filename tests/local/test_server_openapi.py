@@ -4,8 +4,6 @@ Whatever is asked: it is answered with a status, a type and a shape that are wri
 fails.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How a pipeline is run, said through a server: --jobs, --no-cache, --on-host, --platform."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

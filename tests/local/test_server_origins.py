@@ -1,7 +1,5 @@
 """Notebooks have an origin of their own: code in their pages cannot ask the API, nor each other."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs survive any outage of the database: no task runs twice, and all views agree."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable

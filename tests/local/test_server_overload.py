@@ -1,7 +1,5 @@
 """A server outlives requests that are small to send and large to handle, and ends when told to."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

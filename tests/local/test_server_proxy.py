@@ -1,7 +1,5 @@
 """What is behind the server, through it: byte for byte, both ways."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading

@@ -1,7 +1,5 @@
 """Request smuggling through the proxy, tried against a real nginx and a real Jupyter behind it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

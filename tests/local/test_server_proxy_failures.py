@@ -1,8 +1,6 @@
 """What is behind the server and does not come to its end: who is late, silent, slow or gone is told
 to the other side, and nothing is left of it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

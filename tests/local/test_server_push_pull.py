@@ -1,7 +1,5 @@
 """Executions from a server to a remote and back, by way of whoever asks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What runs again runs on the server, and is seen from here as if it ran here."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs that a server was asked for: done once, whoever is killed, and with two servers."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Sessions: they expire, are valid for one origin, and can be revoked on every server."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Following runs and logs: live, cut off and taken up again, by many, and by those who dawdle."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A real TensorBoard behind the server, asked for / as Kubeflow's routes do it."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

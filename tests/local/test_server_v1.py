@@ -1,7 +1,5 @@
 """Our own API, asked over HTTP of a server that really runs."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """WebSockets through the server: to a target that says what a test wants, and to a real Jupyter."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`make demo` and `make test` set up what they need, or print the one command that does."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

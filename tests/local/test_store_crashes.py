@@ -1,7 +1,5 @@
 """Killed, out of room, forbidden to write: the store stays whole and says so."""
 
-from __future__ import annotations
-
 import os
 import random
 import resource

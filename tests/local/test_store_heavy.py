@@ -1,7 +1,5 @@
 """What is big: many files, huge files. `make test-heavy` runs these."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A record made elsewhere gets no secret, variable or network that its user did not give it."""
 
-from __future__ import annotations
-
 import base64
 import fcntl
 import json

@@ -1,8 +1,6 @@
 """Records made elsewhere that are well-formed and odd: no command fails on one with a traceback,
 no answer of the server is a 500, and nothing of one reaches the terminal raw."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

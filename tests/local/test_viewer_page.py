@@ -1,7 +1,5 @@
 """The viewer's page in a real browser, through the server: what is done, and what is seen."""
 
-from __future__ import annotations
-
 import base64
 import os
 import re

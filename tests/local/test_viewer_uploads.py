@@ -1,7 +1,5 @@
 """Uploads by the viewer's page, in a real browser: the order of its requests, and breaks."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

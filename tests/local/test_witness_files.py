@@ -1,7 +1,5 @@
 """Every way a file is read, written, renamed, linked, truncated or deleted is seen."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

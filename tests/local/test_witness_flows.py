@@ -1,7 +1,5 @@
 """What processes hand each other without naming a file: descriptors, pipes, sockets."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import threading

@@ -1,7 +1,5 @@
 """docs/formats/trace.md says what clew-trace writes: held against the code and against a trace."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """What cannot be seen is said; what is large is borne."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

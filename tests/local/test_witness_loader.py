@@ -1,7 +1,5 @@
 """Files that the loader and the C library open by themselves: recorded without a stop for each."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

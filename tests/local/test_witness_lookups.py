@@ -1,7 +1,5 @@
 """More than bytes: what was absent, listed, only looked at, or reached through a link."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

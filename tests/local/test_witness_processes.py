@@ -1,7 +1,5 @@
 """Every way a process comes to be is followed, and none is disturbed by it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

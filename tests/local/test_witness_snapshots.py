@@ -1,7 +1,5 @@
 """What was read stays restorable whatever the run does to it, or a gap says why not."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """The command keeps its input, output, terminal and signals; what passes is kept beside."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """What the injected library stands in for answers exactly as the C library does."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Run a command under the tracer only, without recording it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Sequence

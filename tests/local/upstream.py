@@ -1,7 +1,5 @@
 """Servers behind the proxy: sockets that answer exactly what a test specifies."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

@@ -1,7 +1,5 @@
 """Untrusted YAML and JSON: read as the libraries read them, and bounded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

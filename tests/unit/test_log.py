@@ -1,7 +1,5 @@
 """The log: one line an entry, whole beside other writers, bounded, without secrets."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Projects that are found by walking up, and were put there by somebody else."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

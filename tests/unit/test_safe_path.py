@@ -1,7 +1,5 @@
 """Paths of a record never leave the directory that its files are written to."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`clew --version` and `--help` answer at once: they load nothing that they do not need."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Compile what the tests run: programs in C and Go, and pipelines in the test's own process."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import shutil

@@ -1,7 +1,5 @@
 """Runs images with a containerd of its own, and reads what they left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

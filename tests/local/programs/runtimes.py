@@ -1,7 +1,5 @@
 """Container runtimes of our own, with small images: ended, and gone, with the tests."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """A package index of our own on this machine, with one tiny package that can be made to wait."""
 
-from __future__ import annotations
-
 import threading
 import zipfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A record that somebody else made writes nothing outside the folder its files are laid out in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scalars of event files that TensorBoard's own writers wrote."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 
 from hypothesis import given

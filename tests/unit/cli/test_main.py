@@ -1,7 +1,5 @@
 """The group: help without loading, errors as exit statuses, JSON errors, closed pipes, bugs."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

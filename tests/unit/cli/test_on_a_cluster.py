@@ -1,8 +1,6 @@
 """What the programs of a cluster are told: each setting arrives, and what cannot be meant is
 refused before any cluster is asked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path

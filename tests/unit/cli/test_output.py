@@ -1,7 +1,5 @@
 """Sizes, times, tables; and that nothing from outside reaches a terminal raw."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

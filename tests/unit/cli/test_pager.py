@@ -1,7 +1,5 @@
 """The pager: only on a terminal, the one the user chose, and leaving it early is no error."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

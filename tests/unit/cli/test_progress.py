@@ -1,7 +1,5 @@
 """How far a transfer is, where nobody watches: lines, and few of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from clew.cli import progress

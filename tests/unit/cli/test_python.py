@@ -1,7 +1,5 @@
 """The Python interface, as a program uses it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

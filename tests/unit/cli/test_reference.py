@@ -1,7 +1,5 @@
 """The reference pages name everything there is, and nothing that is not."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """`clew show` as text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """A server that lies cannot make its client write outside the folder it was told to."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The drawings of a lineage: what they say, and that no name breaks out of them."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501  (the scenarios are JavaScript, a statement a line)
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

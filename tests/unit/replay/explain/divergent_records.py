@@ -1,7 +1,5 @@
 """Two records of the same command, and what is said of their difference."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Why one process did something else: from what it saw, and never from names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Which process diverged first: from planted facts, and never from names."""
 
-from __future__ import annotations
-
 import pytest
 from tests.unit.replay.explain.divergent_records import Tell, both, details, explained, why
 from tests.unit.replay.record_builder import RecordBuilder, read

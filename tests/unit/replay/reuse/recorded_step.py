@@ -1,7 +1,5 @@
 """The record of a driver and of one step whose subtree may be reused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

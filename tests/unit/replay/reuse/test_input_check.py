@@ -1,7 +1,5 @@
 """What a subtree depended on is the same again, or the difference is named."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

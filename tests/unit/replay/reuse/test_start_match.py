@@ -1,7 +1,5 @@
 """A program is started as it was recorded, or the difference is named."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

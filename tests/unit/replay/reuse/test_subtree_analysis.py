@@ -1,7 +1,5 @@
 """Which subtrees of processes can be reused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

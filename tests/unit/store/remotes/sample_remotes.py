@@ -1,7 +1,5 @@
 """Stores with contents of every kind, and transfers to and from a remote."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

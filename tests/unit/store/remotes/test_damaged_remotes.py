@@ -1,7 +1,5 @@
 """Remotes that are damaged, hostile or not remotes: nothing wrong is taken from them."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

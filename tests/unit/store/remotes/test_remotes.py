@@ -1,7 +1,5 @@
 """Content through a remote: only what is missing travels, and what arrives is what was sent."""
 
-from __future__ import annotations
-
 import random
 import threading
 from pathlib import Path
