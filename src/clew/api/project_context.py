@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.documents.ids import Uid
+from clew.documents.ids import Digest, Uid
 from clew.project_directory import ProjectDirectory, is_accepted
 from clew.redaction import CREDENTIALS
 from clew.replay.repeat.secret_values import SecretValues
@@ -67,7 +67,7 @@ class ProjectState:
             foreign=not is_accepted(self.directory, self.settings),
         )
 
-    def _list_members(self, digest: str) -> Members:
+    def _list_members(self, digest: Digest) -> Members:
         from clew.store.archive_members import list_members  # few projects have archives
 
         return list_members(self.directory.store, self.directory.cache, digest)

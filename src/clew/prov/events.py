@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from clew.documents.ids import Digest
+
 SCHEMA = 1
 
 Uid = str
@@ -95,7 +97,7 @@ class Content(Event, frozen=True, kw_only=True, tag="content"):
     """A version's bytes are known."""
 
     version: Version
-    digest: str  # blake3:HEX
+    digest: Digest
     size: int
     mode: int
     mtime: int

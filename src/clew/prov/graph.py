@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from clew.db import Connection
+from clew.documents.ids import Digest
 from clew.errors import UsageError
 from clew.prov import tables
 from clew.prov.row_keys import activity_key, project_key
@@ -39,7 +40,7 @@ class Member(Protocol):
     def size(self) -> int: ...
 
 
-ListMembers = Callable[[str], Mapping[bytes, Member]]
+ListMembers = Callable[[Digest], Mapping[bytes, Member]]
 """The files in the archive with this digest, by their own digests."""
 
 

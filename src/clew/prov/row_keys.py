@@ -60,7 +60,7 @@ def with_maker_prefix(maker: int, key: int) -> int:
     return (maker >> 52 << 52) | (key & (1 << 52) - 1)
 
 
-def digest_bytes(digest: str) -> bytes:
+def digest_bytes(digest: Digest) -> bytes:
     """A digest as it is stored: BLAKE3 as its 32 bytes, any other as its text."""
     name, _, digits = digest.partition(":")
     if name == "blake3" and len(digits) == 64:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from clew.documents.ids import Digest
 from clew.errors import Rejected
 from clew.prov import tables
 from clew.prov.events import AnyEvent
@@ -30,7 +31,7 @@ class Signature(NamedTuple):
 
     key: str
     """The fingerprint of the key."""
-    events: str
+    events: Digest
     """The digest of the events that were signed."""
     signature: str
 

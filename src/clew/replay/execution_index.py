@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from clew.documents.ids import ProcessId
+from clew.documents.ids import Digest, ProcessId
 from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Look, Version
 from clew.prov.queries.formats import path_fields, process_id
 
@@ -90,7 +90,7 @@ class ExecutionIndex:
         return sources
 
     @cached_property
-    def _digests(self) -> dict[int, str]:
+    def _digests(self) -> dict[int, Digest]:
         """Digests of versions that were moved but never read: a move keeps the bytes."""
         return {
             key: version.digest
@@ -98,7 +98,7 @@ class ExecutionIndex:
             if version.digest is not None and self.record.versions[key].digest is None
         }
 
-    def digest(self, version: Version) -> str | None:
+    def digest(self, version: Version) -> Digest | None:
         return version.digest or self._digests.get(version.key)
 
     def environment(self, process: Activity) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from clew.disk_reserve import NO_ROOM, is_full
+from clew.documents.ids import Digest
 from clew.errors import (
     MAKE_ROOM,
     CannotExecute,
@@ -82,7 +83,7 @@ def check_tracer(status: int, trace: list[AnyRecord], execution: str) -> None:
 def correct_stored(events: list[AnyEvent], store: Store) -> list[AnyEvent]:
     """After a failed write, claim as stored only what the store holds; digests stay."""
 
-    def is_stored(digest: str) -> bool:
+    def is_stored(digest: Digest) -> bool:
         try:
             return store.has(digest)
         except ClewError:
@@ -91,7 +92,11 @@ def correct_stored(events: list[AnyEvent], store: Store) -> list[AnyEvent]:
     def correct(event: AnyEvent) -> AnyEvent:
         if isinstance(event, Content):
             return msgspec.structs.replace(event, stored=event.stored and is_stored(event.digest))
-        if isinstance(event, Looked) and event.kind == "listing" and not is_stored(event.answer):
+        if (
+            isinstance(event, Looked)
+            and event.kind == "listing"
+            and not is_stored(Digest(event.answer))
+        ):
             return msgspec.structs.replace(event, answer="")
         return event
 

@@ -26,6 +26,7 @@ from clew.api.local.repeat import repeat
 from clew.api.pipeline_artifacts import is_run
 from clew.api.remote.caller_paths import ClientPaths
 from clew.api.remote.checkouts import UploadedCheckout
+from clew.documents.ids import Digest
 from clew.errors import ClewError
 from clew.replay.sandbox.initial_files import Entry
 from clew.store import Store
@@ -39,7 +40,7 @@ Secrets = dict[str, str]
 class SentFile(msgspec.Struct):
     """A file of the client whose content is already in the store."""
 
-    digest: str
+    digest: Digest
     size: int
     mode: int
     mtime: int

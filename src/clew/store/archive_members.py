@@ -22,6 +22,7 @@ from typing import IO, NamedTuple
 from blake3 import blake3
 
 from clew.bounded_tar import BoundedTar
+from clew.documents.ids import Digest
 from clew.errors import ClewError, NoContent
 from clew.store.content_store import Store
 
@@ -50,7 +51,7 @@ Members = Mapping[bytes, Member]
 """The files of an archive by the digests of their bytes."""
 
 
-def list_members(store: Path, cache: Path, digest: str) -> Members:
+def list_members(store: Path, cache: Path, digest: Digest) -> Members:
     """The members of a stored archive; none if it cannot be read."""
     place = cache / "archives" / f"{digest.removeprefix('blake3:')}.json"
     with suppress(OSError, ValueError, TypeError):
@@ -72,7 +73,7 @@ def list_members(store: Path, cache: Path, digest: str) -> Members:
     return found
 
 
-def extract_member(store: Store, archive: str, digest: str) -> None:
+def extract_member(store: Store, archive: Digest, digest: Digest) -> None:
     """Store the bytes of the member that has this digest; NoContent if there is none."""
     with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as copy, suppress(*_DAMAGED):
         file.writelines(store.read(archive))

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from clew.confined_files import HOST, Confined
+from clew.documents.ids import Digest
 from clew.errors import (
     ClewError,
     Damaged,
@@ -196,7 +197,7 @@ class Store:
 
     # -- look up
 
-    def has(self, digest: str) -> bool:
+    def has(self, digest: Digest) -> bool:
         """Whether the content is stored, or will be by the next flush."""
         raw = parse_digest(digest)
         if raw is None:
@@ -204,17 +205,17 @@ class Store:
         with self._lock:
             return self._writer.held.get(raw) is True or self._index.has(raw)
 
-    def size(self, digest: str) -> int:
+    def size(self, digest: Digest) -> int:
         with self._lock:
             return sum(length for _, length in self._reader.parts(self._stored(digest)))
 
     # -- read
 
-    def read(self, digest: str) -> Iterator[bytes]:
+    def read(self, digest: Digest) -> Iterator[bytes]:
         """The bytes, verified while they are read; raises Damaged at the end at the latest."""
         return content_reader.fill_holes(self._reader.read(self._stored(digest)))
 
-    def read_whole(self, digest: str, *, most: int = _MOST_IN_MEMORY) -> bytes:
+    def read_whole(self, digest: Digest, *, most: int = _MOST_IN_MEMORY) -> bytes:
         """All bytes at once. A record from elsewhere may name any content as a listing or a link,
         also one of many GiB of zeros: then this raises Oversized, and reads nothing."""
         if (size := self.size(digest)) > most:
@@ -224,13 +225,13 @@ class Store:
             )
         return b"".join(self.read(digest))
 
-    def read_part(self, digest: str, start: int, stop: int) -> Iterator[bytes]:
+    def read_part(self, digest: Digest, start: int, stop: int) -> Iterator[bytes]:
         """The bytes from `start` to before `stop`; reads only the chunks that contain them."""
         return content_reader.fill_holes(self._reader.part(self._stored(digest), start, stop))
 
     def restore(
         self,
-        digest: str,
+        digest: Digest,
         to: Path | bytes,
         *,
         mode: int | None = None,
@@ -241,7 +242,7 @@ class Store:
         buffers = self._reader.read(self._stored(digest))
         content_reader.restore_file(buffers, os.fsencode(to), mode=mode, mtime=mtime, sync=sync)
 
-    def _stored(self, digest: str) -> bytes:
+    def _stored(self, digest: Digest) -> bytes:
         """Parse the digest of a stored content; flushes if the content is still in memory."""
         raw = parse_digest(digest)
         if raw is None:
@@ -326,7 +327,7 @@ class Store:
             sweep = garbage_collector.Sweep(self.path, self._index, self._store_lock, self._reader)
             return sweep.run(live, dry_run=dry_run)
 
-    def forget_damaged(self, digest: str) -> None:
+    def forget_damaged(self, digest: Digest) -> None:
         """Forget a damaged content with its damaged chunks, so that it can be put again. Other
         contents with these chunks cannot be read either, and are forgotten too."""
         with self._lock:

@@ -52,9 +52,9 @@ class Stored:
     __slots__ = ("_shares", "digest", "size")
 
     def __init__(
-        self, digest: str, size: int, shares: Sequence[tuple[BlockShare, int]] = ()
+        self, digest: Digest, size: int, shares: Sequence[tuple[BlockShare, int]] = ()
     ) -> None:
-        self.digest = Digest(digest)
+        self.digest = digest
         self.size = size
         self._shares = shares
 

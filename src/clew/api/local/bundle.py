@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clew.api.local.share import Endpoint, push
+from clew.documents.ids import Digest
 from clew.errors import ClewError, Exists
 from clew.prov.events import Content, from_batch, to_batch
 from clew.redaction.text_scan import find_in_text
@@ -39,7 +40,7 @@ class BundledFile:
     path: str
     category: str
     size: int
-    digest: str
+    digest: Digest
     secret: str | None
     """What it seems to hold: the kind of a token, or the name of a password."""
 
@@ -61,7 +62,12 @@ def list_bundled_files(
                 secret = _find_secret(project, f"{execution.id}:{file.path}")
             found.append(
                 BundledFile(
-                    execution.id, file.path, file.category, file.size or 0, file.digest, secret
+                    execution.id,
+                    file.path,
+                    file.category,
+                    file.size or 0,
+                    Digest(file.digest),
+                    secret,
                 )
             )
     return found
@@ -119,7 +125,7 @@ class _WithoutContents:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._end, name)
 
-    def contents(self, uid: str) -> set[str]:
+    def contents(self, uid: str) -> set[Digest]:
         return self._end.contents(uid) - self._excluded
 
     def events(self, uid: str) -> bytes:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from clew.documents.differences import Divergence, ExecutionDiff
+from clew.documents.ids import Digest
 from clew.errors import ClewError
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.compare.output_comparison import Comparison, ReadContent, compare
@@ -27,7 +28,7 @@ def open_contents(
     """The bytes of contents, where they are stored, after `mask` was applied to them."""
     with Store(project.directory.store) as store:
 
-        def read(digest: str) -> bytes | None:
+        def read(digest: Digest) -> bytes | None:
             try:
                 return mask(store.read_whole(digest))
             except ClewError:

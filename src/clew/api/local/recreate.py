@@ -17,6 +17,7 @@ from msgspec import structs
 from clew.api.local import versions
 from clew.api.local.repeat import Say
 from clew.documents.differences import Difference
+from clew.documents.ids import Digest
 from clew.documents.recreations import (
     Copy,
     Recreated,
@@ -59,7 +60,7 @@ class _PlannedRun:
     work: Candidate
     record: ExecutionRecord
     plan: repeat_plan.RepeatPlan
-    wanted: frozenset[str]
+    wanted: frozenset[Digest]
     """The digests it has to produce."""
     needed_at: frozenset[tuple[str, str]]
     """(digest, locator) where later runs read what it produces, or where the target is."""
@@ -205,15 +206,15 @@ class _Sources:
         self._store = store
         self._elsewhere = elsewhere
         self._machine = machine_id(project.settings)
-        self._sound: dict[str, bool] = {}
+        self._sound: dict[Digest, bool] = {}
         self._works: dict[int, Candidate] = {}
         self._keys: dict[int, int] = {}
         self._is_credential = credential_check(project.directory.credentials)
         self._is_withheld = withheld_matcher(project.directory.credentials)
-        self.taken: dict[str, bytes] = {}
+        self.taken: dict[Digest, bytes] = {}
         """Paths by digest of contents that are not stored but unchanged on disk, here or on the
         client."""
-        self.unpacked: dict[str, content_links.Candidate] = {}
+        self.unpacked: dict[Digest, content_links.Candidate] = {}
         """Archives by digest of contents that are only stored as their members."""
         self._links = content_links.ContentLinks(
             project.graph, LineageQueries(project.graph.connection)
@@ -245,7 +246,7 @@ class _Sources:
         self.unpacked = {d: archive for d, archive in self.unpacked.items() if d in used}
         return self._runs(works, found, values, network=network, gpu=gpu)
 
-    def _inputs(self, work: Candidate) -> list[tuple[str, str | None]]:
+    def _inputs(self, work: Candidate) -> list[tuple[str, Digest | None]]:
         return contents.list_inputs(self._project.graph, self._keys[work.number])
 
     def _digests(self, work: Candidate) -> set[tuple[str, str]]:
@@ -256,7 +257,7 @@ class _Sources:
         """The inputs that are available already."""
         return {d for _, d in self._inputs(work) if d is not None and self._is_available(d)}
 
-    def _verify(self, digests: Iterable[str]) -> bool:
+    def _verify(self, digests: Iterable[Digest]) -> bool:
         """Read stored contents; whether all were intact."""
         intact = True
         for digest in set(digests):
@@ -265,7 +266,7 @@ class _Sources:
                 intact = intact and self._sound[digest]
         return intact
 
-    def _check_available(self, digest: str) -> bool:
+    def _check_available(self, digest: Digest) -> bool:
         if self._elsewhere and digest in self._elsewhere.brought:
             self.taken[digest] = os.fsencode(self._elsewhere.brought[digest])
             return True
@@ -277,17 +278,17 @@ class _Sources:
             return True
         return self._find_in_archive(digest)
 
-    def _find_in_archive(self, digest: str) -> bool:
+    def _find_in_archive(self, digest: Digest) -> bool:
         places = contents.list_locations(self._project.graph, digest)
         if any(self._is_provided(locator) for locator, _ in places):
             return False  # what is used is stored, and credentials must not be
         for archive in self._links.find_in_archives(digest_bytes(digest)):
-            if self._store.has(digest_text(archive.digest) or ""):
+            if self._store.has(digest_text(archive.digest) or Digest("")):
                 self.unpacked[digest] = archive
                 return True
         return False
 
-    def _on_disk(self, digest: str) -> bytes | None:
+    def _on_disk(self, digest: Digest) -> bytes | None:
         for locator, size in contents.list_locations(self._project.graph, digest):
             path = path_of(locator)
             if path is None or self._is_credential(os.fsdecode(path), partial(open_readonly, path)):
@@ -312,7 +313,7 @@ class _Sources:
     def _makers(self, content: str) -> list[Candidate]:
         if content.startswith(_UNKNOWN):
             return []
-        found = contents.find_producers(self._project.graph, content)
+        found = contents.find_producers(self._project.graph, Digest(content))
         return [self._work(producer.execution, producer.number) for producer in found]
 
     def _work(self, key: int, number: int) -> Candidate:
@@ -373,7 +374,7 @@ class _Sources:
     ) -> list[_PlannedRun]:
         read_listing = listing_reader(self._store)
 
-        def known(answer: str) -> list[bytes]:
+        def known(answer: Digest) -> list[bytes]:
             try:
                 return read_listing(answer)
             except ClewError:  # then a repeat does not see those names
@@ -419,11 +420,11 @@ class _Sources:
             if digest not in brought and self._store.put_file(path).digest != digest:
                 raise Damaged(f"{os.fsdecode(path)} is changing", hint="try again")
         for digest, archive in self.unpacked.items():
-            extract_member(self._store, digest_text(archive.digest) or "", digest)
+            extract_member(self._store, digest_text(archive.digest) or Digest(""), digest)
         self._store.flush()
 
 
-def _readable(store: Store, digest: str) -> bool:
+def _readable(store: Store, digest: Digest) -> bool:
     try:
         for _ in store.read(digest):
             pass

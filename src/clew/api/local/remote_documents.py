@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from clew.documents.ids import Digest
 from clew.errors import Damaged, NotFound, UsageError
 from clew.prov.export.notes import PortableNote
 from clew.store.remotes import Remote
@@ -37,7 +38,7 @@ class Document(msgspec.Struct, frozen=True):
 
     execution: dict[str, Any]
     """As `clew list --json` shows it where it was pushed."""
-    events: str
+    events: Digest
     """The digest of its events, which are a content in the packs."""
     remarks: list[PortableNote]
     inherits: str | None = None

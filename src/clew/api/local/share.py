@@ -27,6 +27,7 @@ from clew.api.local.remote_documents import (
     read_documents,
 )
 from clew.api.results import Execution, Transfer
+from clew.documents.ids import Digest
 from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.notes import PortableNote, export_notes, import_notes
@@ -77,7 +78,7 @@ class Endpoint(Protocol):
 
     def remarks(self, uid: str) -> list[PortableNote]: ...
 
-    def contents(self, uid: str) -> set[str]: ...
+    def contents(self, uid: str) -> set[Digest]: ...
 
     def events(self, uid: str) -> bytes:
         """All events as one batch; NotFound if the execution was removed meanwhile."""
@@ -87,7 +88,7 @@ class Endpoint(Protocol):
 
     def recorded_here(self, uid: str) -> bool: ...
 
-    def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
+    def hold(self, store: Store, contents: set[Digest], remote: Remote) -> list[bytes]:
         """Protect contents that the remote may lack from garbage collection; returns them."""
 
     # -- pull
@@ -173,7 +174,7 @@ def _send(
     sign: bool,
 ) -> int:
     with store.start_upload(remote, progress) as sending:
-        contents: set[str] = set()
+        contents: set[Digest] = set()
         for execution in executions:
             contents |= end.contents(execution.uid)
         sending.send(end.hold(store, contents, remote))
@@ -294,7 +295,7 @@ MAX_EVENT_BYTES = 512 << 20
 """The limit for the events of one execution, enough for some millions."""
 
 
-def _read_events(receiving: Download, uid: str, digest: str) -> list[AnyEvent]:
+def _read_events(receiving: Download, uid: str, digest: Digest) -> list[AnyEvent]:
     try:
         events = from_batch(receiving.read(parse_digest(digest) or b"", most=MAX_EVENT_BYTES))
     except msgspec.DecodeError:
@@ -349,7 +350,7 @@ class LocalEndpoint:
     def remarks(self, uid: str) -> list[PortableNote]:
         return export_notes(self._project.graph, self._find(uid))
 
-    def contents(self, uid: str) -> set[str]:
+    def contents(self, uid: str) -> set[Digest]:
         return list_live_digests(self._project.graph, self._find(uid).key)
 
     def events(self, uid: str) -> bytes:
@@ -366,7 +367,7 @@ class LocalEndpoint:
     def recorded_here(self, uid: str) -> bool:
         return self._project.graph.made_elsewhere(uid) not in (None, IMPORTED)
 
-    def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
+    def hold(self, store: Store, contents: set[Digest], remote: Remote) -> list[bytes]:
         return store.hold(sorted(contents))
 
     def lacking(self, uid: str, contents: list[str]) -> list[str]:

@@ -19,7 +19,7 @@ from clew.api.remote import content_transfer, downloads
 from clew.api.remote.client import Client, parse
 from clew.documents import checkouts as documents
 from clew.documents.checkouts import CheckoutStatus, MissingFile
-from clew.documents.ids import ExecutionId, Uid
+from clew.documents.ids import Digest, ExecutionId, Uid
 from clew.errors import Damaged
 from clew.redaction import CREDENTIALS
 from clew.replay.checkout import atomic_directory
@@ -34,7 +34,7 @@ class UploadedFile(msgspec.Struct):
 
     place: str
     path: str
-    digest: str
+    digest: Digest
     mode: int
     size: int
     mtime: int

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.api.delivery.http_client import Server, error_from
+from clew.documents.ids import Digest
 from clew.errors import ClewError, Damaged, NotAllowed
 from clew.safe_path import SafeDirectory, check_escaped
 
@@ -38,7 +39,7 @@ def open_stream(
         yield json.loads(answer.line()), answer.pieces()
 
 
-def verify(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
+def verify(pieces: Iterator[bytes], digest: Digest) -> Iterator[bytes]:
     """Yield the chunks; raises Damaged at the end if they do not have the digest."""
     import blake3
 

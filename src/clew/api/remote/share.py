@@ -16,6 +16,7 @@ from clew.api.delivery.delivery import Uploader
 from clew.api.local.share import Records
 from clew.api.remote import content_transfer
 from clew.api.remote.client import API, Client
+from clew.documents.ids import Digest
 from clew.documents.records import RecordParts
 from clew.prov.events import to_batch
 from clew.prov.export.notes import PortableNote
@@ -59,7 +60,7 @@ class RemoteEndpoint:
     def remarks(self, uid: str) -> list[PortableNote]:
         return msgspec.convert(self._parts(uid).notes, type=list[PortableNote])
 
-    def contents(self, uid: str) -> set[str]:
+    def contents(self, uid: str) -> set[Digest]:
         return set(self._parts(uid).contents)
 
     def events(self, uid: str) -> bytes:
@@ -74,7 +75,7 @@ class RemoteEndpoint:
     def recorded_here(self, uid: str) -> bool:
         return False
 
-    def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
+    def hold(self, store: Store, contents: set[Digest], remote: Remote) -> list[bytes]:
         raw = [found for digest in sorted(contents) if (found := parse_digest(digest))]
         wanted = [
             format_digest(digest) for digest in remote.lacking(list(remote.without_record(raw)))

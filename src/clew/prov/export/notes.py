@@ -10,6 +10,7 @@ from itertools import islice
 
 import msgspec
 
+from clew.documents.ids import Digest
 from clew.prov.events import Uid, Version
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import ExecutionRef
@@ -68,7 +69,7 @@ class PortableNote(msgspec.Struct, frozen=True, omit_defaults=True):
     activity: Uid | None = None
     version: Version | None = None
     locator: str | None = None
-    digest: str | None = None
+    digest: Digest | None = None
 
 
 def export_notes(graph: Graph, found: ExecutionRef) -> list[PortableNote]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from clew.documents.ids import Digest
 from clew.prov import tables
 from clew.prov.events import (
     Alias,
@@ -163,7 +164,8 @@ class _RowConverter:
                 named, at = self._versions[version]
                 yield Content(
                     execution=self._execution, n=n, at=mtime if at == NEVER else at, version=named,
-                    digest=digest_text(bytes(digest)) or "", size=size, mode=mode, mtime=mtime,
+                    digest=digest_text(bytes(digest)) or Digest(""),
+                    size=size, mode=mode, mtime=mtime,
                     stored=bool(stored), package=package, source=source,
                 )  # fmt: skip
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from clew.documents.ids import Digest
 from clew.errors import NoContent
 from clew.prov import package_urls
 from clew.prov.graph import Graph
@@ -26,7 +27,7 @@ from clew.prov.queries.show import classify_locator, show_execution
 from clew.prov.row_keys import digest_text
 from clew.safe_path import SafeDirectory, escape_names
 
-Copy = Callable[[str, bytes], None]
+Copy = Callable[[Digest, bytes], None]
 """Writes the bytes of a digest to a new file; NoContent where they are not stored."""
 
 _CONTEXT = [

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from clew.documents.ids import Digest
 from clew.prov.event_numbers import MOVES_SQL
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
@@ -38,13 +39,13 @@ WHERE c.digest = ? AND x.project = ?
 class ProducedContent(NamedTuple):
     """A content that an execution made, and where."""
 
-    digest: str
+    digest: Digest
     execution: int
     number: int
     locator: str
 
 
-def find_producers(graph: Graph, digest: str) -> list[ProducedContent]:
+def find_producers(graph: Graph, digest: Digest) -> list[ProducedContent]:
     """Where these bytes were made, by executions that have ended: by those that were recorded
     here first, and of these by the first."""
     rows = graph.connection.rows(_MADE, (digest_bytes(digest), graph.project))
@@ -53,26 +54,26 @@ def find_producers(graph: Graph, digest: str) -> list[ProducedContent]:
     ]
 
 
-def list_inputs(graph: Graph, execution: int) -> list[tuple[str, str | None]]:
+def list_inputs(graph: Graph, execution: int) -> list[tuple[str, Digest | None]]:
     """What an execution found and read: locators, and digests where they are known."""
     rows = graph.connection.rows(_NEEDED, (execution,))
     found = ((str(at), digest_text(digest)) for at, digest in rows)
     return [(at, digest) for at, digest in found if _is_input(at, digest)]
 
 
-def list_output_digests(graph: Graph, execution: int) -> frozenset[str]:
+def list_output_digests(graph: Graph, execution: int) -> frozenset[Digest]:
     """All bytes that an execution made, as far as they are known."""
     rows = graph.connection.rows(_PRODUCTS, (execution,))
     return frozenset(text for (digest,) in rows if (text := digest_text(digest)) is not None)
 
 
-def list_locations(graph: Graph, digest: str) -> list[tuple[str, int]]:
+def list_locations(graph: Graph, digest: Digest) -> list[tuple[str, int]]:
     """Where these bytes were ever seen, and how many they are."""
     rows = graph.connection.rows(_PLACES, (digest_bytes(digest), graph.project))
     return [(str(at), int(size)) for at, size in rows]
 
 
-def _is_input(locator: str, digest: str | None) -> bool:
+def _is_input(locator: str, digest: Digest | None) -> bool:
     """Files and stdin; whether a terminal was read is unknown."""
     path = path_of(locator)
     if path is None:
@@ -93,13 +94,13 @@ SELECT DISTINCT g.events FROM execution x JOIN signature g ON g.execution = x.id
 """
 
 
-def list_live_digests(graph: Graph, execution: int | None = None) -> set[str]:
+def list_live_digests(graph: Graph, execution: int | None = None) -> set[Digest]:
     """The digests that the project's executions (or the one with this key) name as stored: of
     versions, of directory listings, and of signed events."""
     condition = "" if execution is None else " AND x.id = ?"
     about = (graph.project,) if execution is None else (graph.project, execution)
     found = graph.connection.rows(_DIGESTS + condition, about)
-    named: set[str] = {text for (stored,) in found if (text := digest_text(stored)) is not None}
+    named = {text for (stored,) in found if (text := digest_text(stored)) is not None}
     for query in (_LISTINGS, _SIGNED):
-        named |= {str(answer) for (answer,) in graph.connection.rows(query + condition, about)}
+        named |= {Digest(answer) for (answer,) in graph.connection.rows(query + condition, about)}
     return named

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from clew.documents.ids import Digest
 from clew.errors import NoContent, NotFound
 from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
@@ -81,7 +82,7 @@ class Version(NamedTuple):
     maker: int
     found: bool
     at: int
-    digest: str | None
+    digest: Digest | None
     size: int | None
     mode: int | None
     mtime: int | None

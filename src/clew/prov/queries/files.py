@@ -8,6 +8,7 @@ removed: a replaced file still exists.
 from dataclasses import dataclass, field
 
 from clew.documents.document import from_nanoseconds
+from clew.documents.ids import Digest
 from clew.documents.versions import Version
 from clew.prov import tables
 from clew.prov.graph import Graph
@@ -52,7 +53,7 @@ class FileVersion:
     read: bool
     written: bool
     invalidated: bool
-    digest: str | None
+    digest: Digest | None
     size: int | None
     mode: int | None
     stored: bool

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew.documents.document import from_nanoseconds
+from clew.documents.ids import Digest
 from clew.documents.notes import Note
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.steps import Version
@@ -104,7 +105,7 @@ def find_sources(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
     return answer
 
 
-def find_current_source(graph: Graph, locator: str, digest: str | None) -> str | None:
+def find_current_source(graph: Graph, locator: str, digest: Digest | None) -> str | None:
     """The origin of a file as it is now: what was noted, else what was seen when it was fetched."""
     location = location_key(graph.project_uid, locator)
     found = [
@@ -120,7 +121,7 @@ def find_current_source(graph: Graph, locator: str, digest: str | None) -> str |
 
 
 def _applies(
-    row: tuple[Any, ...], keys: tuple[int, ...], digest: str | None, executions: set[int]
+    row: tuple[Any, ...], keys: tuple[int, ...], digest: Digest | None, executions: set[int]
 ) -> bool:
     """A note on a version holds for it, and for the same bytes in the same place; one that came
     with an imported execution, for what these executions met only if it is among them."""

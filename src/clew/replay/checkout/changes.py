@@ -14,6 +14,7 @@ from msgspec import structs
 
 from clew.documents import checkouts
 from clew.documents.checkouts import ModifiedFile
+from clew.documents.ids import Digest
 from clew.errors import ClewError, NotFound
 from clew.redaction import credential_check, open_readonly
 from clew.replay.checkout.working_tree import (
@@ -97,7 +98,7 @@ def scan_files(
         now[place] = _tracked_file(place, checkout.cwd, statuses[place], answer.digest, answer.size)
     for place in statuses.keys() - set(regular):
         target = os.readlink(os.path.join(top, place))
-        digest = f"blake3:{blake3(target).hexdigest()}"
+        digest = Digest(f"blake3:{blake3(target).hexdigest()}")
         if keep:
             store.put_bytes(target)
         now[place] = _tracked_file(
@@ -124,7 +125,7 @@ def find_added_credentials(checkout: Checkout, credentials: tuple[str, ...]) -> 
 
 
 def _tracked_file(
-    place: bytes, cwd: str, status: os.stat_result, digest: str, size: int, *, link: bool = False
+    place: bytes, cwd: str, status: os.stat_result, digest: Digest, size: int, *, link: bool = False
 ) -> TrackedFile:
     mode = MODE_BITS if link else status.st_mode & MODE_BITS
     return TrackedFile(

@@ -9,6 +9,7 @@ it.
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from clew.documents.ids import Digest
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.replay.checkout.working_tree import MODE_BITS, TrackedFile, select_files
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
@@ -21,7 +22,7 @@ def amend_files(
     line: Sequence[tuple[ExecutionRecord, InitialFiles]],
     before: Iterable[TrackedFile],
     now: Iterable[TrackedFile],
-    target: Callable[[str], bytes],
+    target: Callable[[Digest], bytes],
 ) -> dict[bytes, Entry | None]:
     """The changes to the first initial files of `line`; the others are its ancestors, nearest
     first. `before` and `now`: the files of the checkout; `target` reads the target of a link."""
@@ -46,7 +47,7 @@ def _knows_more(older: Entry, newer: Entry) -> bool:
     return older.kind == newer.kind and newer.kind in ("stub", "directory") and not newer.mtime
 
 
-def _entry(kept: TrackedFile, before: Entry | None, target: Callable[[str], bytes]) -> Entry:
+def _entry(kept: TrackedFile, before: Entry | None, target: Callable[[Digest], bytes]) -> Entry:
     if kept.link:
         return Entry("link", mode=0o777, target=target(kept.digest))
     if before and (before.kind, before.digest, before.mode & MODE_BITS) == (

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import UNSET
 
 from clew.documents.checkouts import CheckoutFile
-from clew.documents.ids import ExecutionId, Uid
+from clew.documents.ids import Digest, ExecutionId, Uid
 from clew.errors import ClewError, Damaged, NotFound
 from clew.project_directory import CHECKOUT, NAME
 from clew.prov.file_classes import classify
@@ -68,7 +68,7 @@ class TrackedFile:
     """Relative to the checkout."""
     path: bytes
     """Where the execution found it."""
-    digest: str
+    digest: Digest
     mode: int
     size: int
     mtime: int

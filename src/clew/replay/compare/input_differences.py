@@ -9,6 +9,7 @@ where it came from: another process of the execution, or outside.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from clew.documents.ids import Digest
 from clew.prov.locators import path_of
 from clew.prov.package_urls import parse_purl
 from clew.prov.queries.execution_record import Activity, Version
@@ -280,7 +281,7 @@ def _listing_differences(
 ) -> Iterator[InputDifference]:
     shown = path_fields(f"file://{directory}")["path"]
     detail = f"{shown} was listed with other names"
-    both = executions.read(answers[0]), executions.read(answers[1])
+    both = executions.read(Digest(answers[0])), executions.read(Digest(answers[1]))
     if both[0] is None or both[1] is None:
         yield InputDifference("listing", shown, detail, names=(directory,))
         return

@@ -12,6 +12,7 @@ from difflib import unified_diff
 from msgspec import UNSET
 
 from clew.documents.differences import Difference, Verdict
+from clew.documents.ids import Digest
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
 from clew.prov.queries.formats import STREAM, path_fields
@@ -20,7 +21,7 @@ from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.volatile_rules import Rule
 from clew.safe_path import KERNEL_DIRECTORIES
 
-ReadContent = Callable[[str], bytes | None]
+ReadContent = Callable[[Digest], bytes | None]
 """Reads the bytes of a digest; None if they are not stored."""
 
 _MASKED_SECRETS = "secrets"

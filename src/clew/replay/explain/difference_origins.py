@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from clew.documents.differences import Difference
+from clew.documents.ids import Digest
 from clew.prov.queries.execution_record import Activity, Version
 from clew.redaction import MASK
 from clew.replay.compare.execution_pair import ExecutionPair
@@ -189,7 +190,7 @@ def _printed_contents(executions: ExecutionPair, stream: str) -> tuple[bytes, by
         line = side.versions.get(stream)
         if stream not in ("stdout", "stderr") or not line or not line[-1].stored:
             return None
-        content = executions.read(line[-1].digest or "")
+        content = executions.read(line[-1].digest or Digest(""))
         if content is None or MASK.encode() in content:  # what is masked has another length
             return None
         contents.append(content)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from blake3 import blake3
 
+from clew.documents.ids import Digest
 from clew.prov.queries.formats import format_time
 from clew.replay.export import install_commands
 from clew.replay.export.file_sources import FileSources, find_sources
@@ -161,7 +162,7 @@ class Restore(Protocol):
     """Writes a content to a new file."""
 
     def __call__(
-        self, digest: str, to: bytes, /, *, mode: int | None, mtime: int | None, sync: bool
+        self, digest: Digest, to: bytes, /, *, mode: int | None, mtime: int | None, sync: bool
     ) -> None: ...
 
 

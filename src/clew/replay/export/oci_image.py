@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from clew.documents.ids import Digest
 from clew.errors import ClewError, Damaged
 from clew.prov.file_classes import classify
 from clew.prov.queries.formats import format_time
@@ -30,7 +31,7 @@ _COMPRESSION_LEVEL = 1  # three times as fast as the usual level, and a tenth la
 _BLOCK_SIZE = 1 << 20
 MAX_IMAGE_SIZE = 1 << 42
 """Bytes in an image. Stubs count: they are as large as the record claims."""
-ReadContent = Callable[[str], Iterable[bytes]]
+ReadContent = Callable[[Digest], Iterable[bytes]]
 """Reads the bytes of a content in blocks."""
 
 TITLES = ("system", "packages", "files")

@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterable
 from importlib.resources import files
 from typing import BinaryIO
 
+from clew.documents.ids import Digest
 from clew.replay.export.portable_execution import PortableExecution
 
 _INTERPRETER = b"#!/usr/bin/env python3\n"
-ReadContent = Callable[[str], Iterable[bytes]]
+ReadContent = Callable[[Digest], Iterable[bytes]]
 
 
 def write_runner(execution: PortableExecution, out: BinaryIO, *, read: ReadContent) -> None:
     """Write the file; its writer must make it executable."""
     plan = execution.plan
     entries = []
-    contents: dict[str, str] = {}  # the member of each digest
+    contents: dict[Digest, str] = {}  # the member of each digest
     for path, entry in sorted(plan.initial_files.entries.items()):
         member = None
         if entry.kind == "file":

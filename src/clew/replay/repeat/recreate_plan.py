@@ -8,6 +8,8 @@ to a limit; beyond it the plan only has no superfluous execution.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from clew.documents.ids import Digest
+
 SEARCH_LIMIT = 20_000
 """Sets of executions to try before any plan without superfluous executions is accepted."""
 
@@ -18,7 +20,7 @@ class Candidate:
 
     number: int
     inputs: frozenset[str]
-    outputs: frozenset[str]
+    outputs: frozenset[Digest]
 
 
 FindProducers = Callable[[str], Iterable[Candidate]]

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from clew.documents.ids import Digest
 from clew.errors import ClewError, NoContent, UsageError
 from clew.prov.locators import file_locator, is_gpu_device, path_of
 from clew.prov.queries.execution_record import ExecutionRecord
@@ -65,9 +66,9 @@ class RepeatPlan:
     initial_files: InitialFiles
     facets: Mapping[str, Any]
     packages: Mapping[bytes, str]
-    stdin: str | None
+    stdin: Digest | None
     """The digest of the standard input, if it was stored."""
-    appended: Mapping[bytes, tuple[str, int]]
+    appended: Mapping[bytes, tuple[Digest, int]]
     """Files that its output was appended to: the final content, and the size before."""
     devices: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -206,7 +207,7 @@ def _package_owners(record: ExecutionRecord) -> dict[bytes, str]:
     return {path: package for path, package in owned if path is not None and package is not None}
 
 
-def _find_stdin(record: ExecutionRecord) -> str | None:
+def _find_stdin(record: ExecutionRecord) -> Digest | None:
     locator = f"{STREAM}{record.execution.uid}/stdin"
     line = record.lines.get(locator, ())
     if any(version.digest and not version.stored for version in line):
@@ -217,8 +218,8 @@ def _find_stdin(record: ExecutionRecord) -> str | None:
     return next((version.digest for version in line if version.digest), None)
 
 
-def _appended_files(record: ExecutionRecord) -> dict[bytes, tuple[str, int]]:
-    inputs: dict[bytes, tuple[str, int]] = {}
+def _appended_files(record: ExecutionRecord) -> dict[bytes, tuple[Digest, int]]:
+    inputs: dict[bytes, tuple[Digest, int]] = {}
     machine = str(record.facets.get("machine", ""))
     for word in record.facets.get("streams", {}).values():
         if word.get("kind") == "file" and word.get("begin"):

@@ -166,7 +166,7 @@ class IncrementalDecider:
         versions = [left.version for left in subtree.outputs.values()]
         versions += [file.version for file in subtree.handed]
         versions += [subtree.stream(name) for name in subtree.printed]
-        return all(v is None or self._store.has(v.digest or "") for v in versions)
+        return all(v is None or (v.digest and self._store.has(v.digest)) for v in versions)
 
     def _reuse(
         self, subtree: Subtree, start: ProgramStart, copies: Mapping[int, int], times: MapTime

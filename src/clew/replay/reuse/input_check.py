@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
+from clew.documents.ids import Digest
 from clew.prov.locators import path_of
 from clew.replay.reuse.subtree import Dependency, Subtree
 
@@ -47,7 +48,7 @@ class InputCheck:
 
     subtree: Subtree
     files: CurrentFiles
-    names: Callable[[str], list[bytes]]
+    names: Callable[[Digest], list[bytes]]
     """Reads a stored directory listing by its digest."""
     before: Callable[[bytes, int], set[bytes]] | None
     """The names that the execution knew in a directory at a time; None if the directory may hold
@@ -88,7 +89,9 @@ class InputCheck:
             same = self.files.link(path) == target[1:]
             return None if same else f"the link {name} leads elsewhere"
         if dependency.kind in ("listing", "empty"):
-            then = set(self.names(dependency.answer)) - {b""} if dependency.answer else set()
+            then = (
+                set(self.names(Digest(dependency.answer))) - {b""} if dependency.answer else set()
+            )
             now = self._names_now(path, dependency.at)
             return None if now == then else _names_difference(name, then, now)
         try:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
+from clew.documents.ids import Digest
 from clew.errors import Damaged
 from clew.replay.reuse.subtree import InheritedFile, Output, Subtree
 from clew.safe_path import open_directory, open_parent
@@ -23,7 +24,7 @@ _CLOCK_REALTIME_COARSE = 5  # CLOCK_REALTIME_COARSE: the clock that files are st
 _TICK_NS = 20_000_000
 """ns; more than that clock lags behind."""
 
-ReadContent = Callable[[str], Iterator[bytes]]
+ReadContent = Callable[[Digest], Iterator[bytes]]
 MapTime = Callable[[int], int]
 """Maps a recorded modification time to the one that the file gets now."""
 
@@ -134,7 +135,7 @@ def _is_directory(directory: int, name: bytes) -> bool:
         return False
 
 
-def _digest(left: Output) -> str:
+def _digest(left: Output) -> Digest:
     assert left.version is not None and left.version.digest is not None
     return left.version.digest
 
@@ -175,7 +176,7 @@ def _write_inherited(
 ) -> None:
     """Write through the inherited descriptor: other processes continue at its offset."""
     skip = inherited.since
-    for data in read(inherited.version.digest or ""):
+    for data in read(inherited.version.digest or Digest("")):
         _write_all(copy, data[skip:])
         skip = max(0, skip - len(data))
     mtime = times(inherited.version.mtime or 0)

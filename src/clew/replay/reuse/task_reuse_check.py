@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 
 from clew.confined_files import HOST
+from clew.documents.ids import Digest
 from clew.errors import ClewError
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import load_record
@@ -153,7 +154,7 @@ class ReuseChecker:
                     return f"{name}, which it made, changed"
         return None
 
-    def _names(self, digest: str) -> list[bytes]:
+    def _names(self, digest: Digest) -> list[bytes]:
         return self._store.read_whole(digest).split(b"\0")
 
 

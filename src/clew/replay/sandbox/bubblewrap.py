@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.confined_files import Confined
+from clew.documents.ids import Digest
 from clew.errors import ClewError, RecordingFailed
 from clew.redaction import Redactor
 from clew.replay.repeat.credential_files import CredentialFile, write_credential_files
@@ -220,7 +221,7 @@ class Sandbox:
         self._mounts[descriptor] = how, path
         return f"/proc/self/fd/{descriptor}"
 
-    def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
+    def ready(self) -> tuple[Confined, Mapping[FileState, Digest]]:
         """Wait until the overlay is mounted, open its root, and let the command start."""
         try:
             with open(self._status_fd, "rb", closefd=False) as status_file:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew.documents.ids import Digest
 from clew.errors import ClewError, NoContent
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
 from clew.run.execution_locks import remove_tree
@@ -35,7 +36,7 @@ class Root:
     """A read-only file tree."""
 
     path: Path
-    states: dict[State, str]
+    states: dict[State, Digest]
     """The digest of each file in it, by the state of the file."""
 
 
@@ -93,9 +94,9 @@ class FileCache:
             )
         return Root(root, states)
 
-    def _states(self, initial_files: InitialFiles, root: Path) -> dict[State, str] | None:
+    def _states(self, initial_files: InitialFiles, root: Path) -> dict[State, Digest] | None:
         """The digest of every file by its state; None if a file is not as it was made."""
-        states: dict[State, str] = {}
+        states: dict[State, Digest] = {}
         for path, entry in initial_files.entries.items():
             if entry.kind == "file":
                 state = _state(root, path)

@@ -17,6 +17,7 @@ from functools import cache
 import msgspec
 from blake3 import blake3
 
+from clew.documents.ids import Digest
 from clew.errors import Damaged
 from clew.prov.event_numbers import MOVES
 from clew.prov.locators import path_of
@@ -27,7 +28,7 @@ from clew.store import Store
 _NOT_NORMALIZED = re.compile(rb"/\.{0,2}(?:/|\Z)")
 """What a path without dots and doubled slashes does not have."""
 
-ReadListing = Callable[[str], list[bytes]]
+ReadListing = Callable[[Digest], list[bytes]]
 """Reads the names of a listed directory by the digest of the listing."""
 
 
@@ -39,7 +40,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     mode: int = 0o755
     mtime: int = 0
     size: int = 0
-    digest: str = ""
+    digest: Digest = Digest("")
     target: bytes = b""
 
 
@@ -72,7 +73,7 @@ def listing_reader(store: Store) -> ReadListing:
     """Return a function that reads each listing once. Valid while the store is open."""
 
     @cache
-    def names(digest: str) -> list[bytes]:
+    def names(digest: Digest) -> list[bytes]:
         return store.read_whole(digest).split(b"\0")
 
     return names
@@ -184,7 +185,7 @@ class _InitialFilesBuilder:
     def _listed(self, directory: bytes, look: Look) -> None:
         """Add names that a listing showed and that were not examined further."""
         prefix = os.path.join(directory, b"")
-        for name in self._read_listing(look.answer):
+        for name in self._read_listing(Digest(look.answer)):
             path = prefix + name
             if path in self._entries:
                 continue

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 from clew.confined_files import HOST, Confined
+from clew.documents.ids import Digest
 from clew.errors import RecordingFailed
 from clew.redaction import Redactor
 from clew.run.launch import inherited_env, tracer_process
@@ -101,7 +102,7 @@ class ExecutionHost(Protocol):
     def target(self, root: int | None) -> int | None:
         """The process that gets forwarded signals; `root` is the command in the trace."""
 
-    def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
+    def ready(self) -> tuple[Confined, Mapping[FileState, Digest]]:
         """After the start: the command's files, and their known digests."""
 
     def refusal(self) -> RecordingFailed:
@@ -168,7 +169,7 @@ class LocalHost:
     def target(self, root: int | None) -> int | None:
         return root
 
-    def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
+    def ready(self) -> tuple[Confined, Mapping[FileState, Digest]]:
         return HOST, {}
 
     def refusal(self) -> RecordingFailed:

@@ -20,6 +20,7 @@ from typing import Any
 import blake3
 from msgspec import Struct, field
 
+from clew.documents.ids import Digest
 from clew.redaction import Redactor
 from clew.run.stdio.output_position import PIPE, SAME, TERMINAL, ReadProgress
 from clew.run.stdio.stdin_demand import StdinDemand
@@ -66,8 +67,8 @@ class StreamCapture:
         return self.size != self._given
 
     @property
-    def digest(self) -> str:
-        return f"blake3:{self._hash.hexdigest()}"
+    def digest(self) -> Digest:
+        return Digest(f"blake3:{self._hash.hexdigest()}")
 
     def _put(self, data: bytes) -> bytes:
         self._hash.update(data)

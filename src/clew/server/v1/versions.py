@@ -12,6 +12,7 @@ from fastapi import Header, Path, Query, Response
 from starlette.responses import StreamingResponse
 
 from clew.api.local.versions import check_stored, find_stored
+from clew.documents.ids import Digest
 from clew.documents.versions import Preview, Versions
 from clew.errors import UsageError
 from clew.prov.queries import files
@@ -84,7 +85,7 @@ def get_content(
 ) -> Response:
     """The content of a version. It never changes: its digest is the ETag."""
     with _open(service, id) as (target, size, _):
-        digest = target.digest or ""
+        digest = target.digest or Digest("")
     tag = f'"{digest}"'
     headers = {
         "ETag": tag,
@@ -114,7 +115,7 @@ def get_content(
     )
 
 
-def _read(service: Service, digest: str, start: int, stop: int, size: int) -> Iterator[bytes]:
+def _read(service: Service, digest: Digest, start: int, stop: int, size: int) -> Iterator[bytes]:
     """Read in pieces, so that a slow client costs only an open file or two."""
     with Store(service.directory.store) as store:
         if (start, stop) == (0, size):

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import blake3
 
+from clew.documents.ids import Digest
 from clew.errors import Damaged
 from clew.store.content_reader import ContentReader
 from clew.store.index import Index
@@ -79,7 +80,7 @@ class Upload:
         for record in records.values():
             self._add_record(record)
 
-    def send_bytes(self, data: bytes) -> str:
+    def send_bytes(self, data: bytes) -> Digest:
         """Send a content that is not in the store; returns its digest."""
         digest = blake3.blake3(data).digest()
         pieces = chunking.slice_chunks(memoryview(data), chunking.find_cuts(data))

@@ -17,11 +17,13 @@ from blake3 import blake3
 from msgspec import Struct
 
 from clew.confined_files import HOST, Confined
+from clew.documents.ids import Digest
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.redaction import credential_check, open_readonly
 from clew.safe_path import KERNEL_DIRECTORIES
 from clew.store import Changed, Signature, Store, Stored
 from clew.store.errors import TooSparse
+from clew.store.types import format_digest
 from clew.witness.syscalls.trace_format import (
     AnyRecord,
     Change,
@@ -34,7 +36,7 @@ from clew.witness.syscalls.version_tracker import ContentKey, key_of
 
 _NAME_CONTENT = (Open, Change, Saved, Descriptor)
 """The records that name content: less than half of a trace."""
-_EMPTY_DIGEST = f"blake3:{blake3(b'').hexdigest()}"
+_EMPTY_DIGEST = format_digest(blake3(b"").digest())
 
 FileState = tuple[int, int, int, int]
 """Inode number, size, modification and change time."""
@@ -68,7 +70,7 @@ class ContentCapture:
         self._store = store
         self.files = HOST
         """The command's files, as its paths name them."""
-        self._provided: Mapping[FileState, str] = {}
+        self._provided: Mapping[FileState, Digest] = {}
         self._last_alive = until
         self._spool = spool
         self._keep = keep
@@ -86,7 +88,7 @@ class ContentCapture:
         self.failure: ClewError | None = None
         """Why content is no longer stored, such as a full disk. The command goes on anyway."""
 
-    def use_files(self, files: Confined, provided: Mapping[FileState, str]) -> None:
+    def use_files(self, files: Confined, provided: Mapping[FileState, Digest]) -> None:
         """`files`: access to the command's files, if it has its own root directory; `provided`: the
         stored content of files that were put there for it."""
         self.files, self._provided = files, provided
@@ -332,7 +334,7 @@ class ContentCapture:
         """The content of a symbolic link is its target."""
         if self._keep:
             return KnownContent(self._store.put_bytes(target), True)
-        return KnownContent(Stored(f"blake3:{blake3(target).hexdigest()}", len(target)), False)
+        return KnownContent(Stored(format_digest(blake3(target).digest()), len(target)), False)
 
     def final(self, path: bytes) -> tuple[KnownContent, os.stat_result] | str:
         """The content of the file at this path, or why there is none."""

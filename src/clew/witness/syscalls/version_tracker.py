@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
+from clew.documents.ids import Digest
 from clew.witness.syscalls.trace_format import FileStat
 
 ContentKey = tuple[int, int, int, int]
@@ -38,7 +39,7 @@ def file_stat_of(status: os.stat_result) -> FileStat:
 class KnownVersion(Struct, frozen=True):
     """The content of a reused version, from the execution that generated it."""
 
-    digest: str
+    digest: Digest
     size: int
     mode: int
     mtime: int

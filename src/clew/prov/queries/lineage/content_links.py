@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
+from clew.documents.ids import Digest
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import STREAM
 from clew.prov.queries.lineage.steps import FOREVER, LineageQueries, Version
@@ -269,7 +270,7 @@ class ContentLinks:
         return answer
 
 
-def find_link(graph: Graph, locator: str, digest: str) -> Link | None:
+def find_link(graph: Graph, locator: str, digest: Digest) -> Link | None:
     """Where a file may come from that is there now and that no execution met."""
     links = ContentLinks(graph, LineageQueries(graph.connection))
     return links.before_now(locator, digest_bytes(digest))

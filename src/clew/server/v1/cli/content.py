@@ -22,6 +22,7 @@ from clew.api.local.project import LocalProject
 from clew.api.local.repeat import write_outputs
 from clew.api.local.versions import check_stored, find_stored
 from clew.api.remote.caller_paths import ClientPaths
+from clew.documents.ids import Digest
 from clew.run import execution_locks
 from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
@@ -117,6 +118,6 @@ def _respond(metadata: dict[str, Any], pieces: Iterator[bytes]) -> Response:
     return StreamingResponse(stream(), media_type="application/octet-stream")
 
 
-def _read(path: Path, digest: str) -> Iterator[bytes]:
+def _read(path: Path, digest: Digest) -> Iterator[bytes]:
     with Store(path) as store:
         yield from store.read(digest)
