@@ -99,7 +99,7 @@ def test_from_inside_and_outside_the_project(clew: Project, tmp_path: Path) -> N
     clew("checkout", "e1", str(place))
     clew("checkout", "e2", ".", cwd=place)  # the project is found by the checkout
     assert files(place) == {"other.txt": "other\n"}
-    assert clew.json("list", cwd=place)[0]["id"] == "e1"
+    assert clew.json("list", cwd=place)[::-1][0]["id"] == "e1"
     line = f"{sys.executable} -m clew checkout e1 . && cat data/in.csv"
     ran = subprocess.run(
         ["sh", "-c", line], cwd=place, env=clew.environment, capture_output=True, text=True

@@ -87,10 +87,10 @@ def test_signing_is_optional(tmp_path: Path, remote: Remote) -> None:
     assert clew.json("push", remote.url, "--no-sign")["executions"] == []
     assert len(documents(remote)) == 1
     reader = pulled(tmp_path, remote)
-    assert reader.json("list")[0]["signed_by"] is None
+    assert reader.json("list")[::-1][0]["signed_by"] is None
     assert len(clew.json("push", remote.url)["executions"]) == 1  # now it is signed
     reader("pull", remote.url, "e1")
-    assert reader.json("list")[0]["signed_by"].startswith("unknown key SHA256:")
+    assert reader.json("list")[::-1][0]["signed_by"].startswith("unknown key SHA256:")
 
 
 def test_a_record_with_a_bad_signature_is_refused(
@@ -111,7 +111,7 @@ def test_a_record_with_a_bad_signature_is_refused(
         "rejected",
         f"the record of {uid[:8]}: its signature is not valid",
     )
-    found = [execution["uid"] for execution in reader.json("list")]
+    found = [execution["uid"] for execution in reader.json("list")[::-1]]
     assert found == [second["execution"]["uid"]]  # the other one is not held up by it
 
 
@@ -128,7 +128,7 @@ def test_a_known_signer_outweighs_a_forged_record(
         opened.pull(remote.url)  # two records that contradict, and none is known to be right
     reader("key", "allow", "ann", signer.json("key", "show")["public"])
     reader("pull", remote.url)
-    found = reader.json("list")[0]
+    found = reader.json("list")[::-1][0]
     assert (found["state"], found["signed_by"]) == ("done", "ann")
     assert reader("cat", f"mine:{signer.folder}/out.txt").stdout == "good\n"
 

@@ -1,29 +1,89 @@
 """`clew list`."""
 
+import os
 from pathlib import Path
 
+import click
 import pytest
 from tests.driver import EXECUTION, Project, workflow
+from tests.unit.prov.execution_builder import ExecutionBuilder
 
 
-def test_executions_oldest_first(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
+def test_executions_newest_first(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
     clew = workflow(tmp_path, **graph_in_turn)
     clew.shell("exit 4", status=4)
     found = clew.json("list")
     assert [(e["id"], e["name"], e["state"]) for e in found] == [
-        ("e1", "clean", "done"),
-        ("e2", None, "done"),
         ("e3", None, "failed"),
+        ("e2", None, "done"),
+        ("e1", "clean", "done"),
     ]
     assert all(execution.keys() >= EXECUTION for execution in found)
     rows = [line.split("\t") for line in clew("list").stdout.splitlines()]
-    assert rows[0] == ["id", "name", "state", "started", "took", "command"]
+    assert rows[0] == ["id", "name", "state", "started", "took", "tags", "command"]
     assert [row[:3] for row in rows[1:]] == [
-        ["e1", "clean", "done"],
-        ["e2", "", "done"],
         ["e3", "", "failed 4"],
+        ["e2", "", "done"],
+        ["e1", "clean", "done"],
     ]
-    assert rows[3][5] == "sh -c 'exit 4'"
+    assert rows[1][6] == "sh -c 'exit 4'"
+    assert clew.json("list", "--limit", "1") == found[:1]
+    assert clew.json("list", "state:done", "name:CLE") == found[2:]
+    assert clew.json("list", "--since", "1h", "exit") == found[:1]
+    assert clew.json("list", "--since", found[1]["started"]) == found[:2]
+    assert clew("list", "--limit", "2").stderr == "1 older execution not shown: use --limit N\n"
+    assert clew("list", "no such text").stderr == "no execution matches; clew list shows all\n"
+    assert clew.error("list", "--since", "noon", status=2)[0] == "usage"
+    assert "state:failed" in clew.error("list", "state:fialed", status=2)[2]
+
+
+def test_the_tree_shows_what_differs(tmp_path: Path) -> None:
+    clew = Project(tmp_path)
+    with clew.opened() as project:
+        graph = project.graph
+        words = ("train", "--rate", "0.1", "in.csv")
+        graph.fold(ExecutionBuilder("a", command=words).end().events)
+        changed = ("train", "--rate", "0.3", "other.csv")
+        for uid, command, kind in (
+            ("b", changed, "modification"),
+            ("c", words, "repetition"),
+            ("d", words, "modification"),
+            ("e", (*words, "--fast"), "modification"),
+        ):
+            derived = {"parent": "a" * 32, "facets": {"kind": kind}}
+            graph.fold(ExecutionBuilder(uid, command=command, **derived).end().events)
+    (root,) = clew.json("list", "--tree")
+    assert [node["how"] for node in root["children"]] == [
+        "parameters", "repetition", "commit", "parameters",
+    ]  # fmt: skip
+    assert root["children"][0]["changes"] == [
+        {"name": "--rate", "a": "0.1", "b": "0.3"},
+        {"name": "word 3", "a": "in.csv", "b": "other.csv"},
+    ]
+    rows = [line.split("\t") for line in clew("list", "--tree").stdout.splitlines()]
+    assert [(row[0], row[6]) for row in rows[1:]] == [
+        ("e1", ""),
+        ("├─ e2", "--rate 0.1 → 0.3, word 3 in.csv → other.csv"),
+        ("├─ e3", "repetition"),
+        ("├─ e4", "commit"),
+        ("└─ e5", "with --fast"),
+    ]
+
+
+def test_a_terminal_shows_the_newest(tmp_path: Path) -> None:
+    clew = Project(tmp_path)
+    with clew.opened() as project:
+        for number in range(25):
+            project.graph.fold(ExecutionBuilder(f"{number:032x}").end().events)
+    ours, theirs = os.openpty()
+    shown = clew.start("list", "--no-pager", stdout=theirs)
+    os.close(theirs)
+    _, said = shown.communicate()
+    lines = os.read(ours, 1 << 16).decode().splitlines()
+    os.close(ours)
+    assert click.unstyle(lines[0]).split() == ["ID", "STATE", "STARTED", "TOOK", "COMMAND"]
+    assert [line.split()[0] for line in lines[1:]] == [f"e{n}" for n in range(25, 5, -1)]
+    assert said == "5 older executions not shown: use --limit N\n"
 
 
 def test_an_empty_project_shows_the_first_command(
@@ -36,7 +96,7 @@ def test_an_empty_project_shows_the_first_command(
     assert clew.json("list") == []
 
 
-@pytest.mark.parametrize("incomplete", ["e", "cl"])
+@pytest.mark.parametrize("incomplete", ["e", "cl", "la"])
 def test_the_shell_completes_ids_and_names(
     tmp_path: Path, graph_in_turn: dict[str, str], incomplete: str
 ) -> None:
@@ -48,5 +108,5 @@ def test_the_shell_completes_ids_and_names(
     }
     told = clew(env={**clew.environment, **asked}).stdout
     assert {line.split(",")[1] for line in told.splitlines()} == (
-        {"e1", "e2"} if incomplete == "e" else {"clean"}
+        {"e1", "e2"} if incomplete == "e" else {"clean"} if incomplete == "cl" else {"latest"}
     )

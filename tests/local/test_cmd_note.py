@@ -28,7 +28,15 @@ def test_a_file_that_is_not_recorded(clew: Project) -> None:
     assert clew.json("note", "new.csv")["notes"][0]["value"] == "CC0"
 
 
+def test_a_text(clew: Project) -> None:
+    assert clew("note", "e2", "not so = good\x1b[2J").stdout == "not so = good\\e[2J\n"
+    (noted,) = clew.json("note", "e2")["notes"]
+    assert (noted["key"], noted["value"]) == ("note", "not so = good\x1b[2J")
+    assert [found["id"] for found in clew.json("list", "SO = Good")] == ["e2"]
+
+
 def test_what_is_wrong_with_a_note(clew: Project) -> None:
-    assert clew.error("note", "e1", "no-equals", status=2)[0] == "usage"
+    assert "in quotes" in clew.error("note", "e1", "two", "words", status=2)[1]
+    assert "clew tag" in clew.error("note", "e1", "tag=x", status=2)[2]
     assert clew.error("note", "e1", "=value", status=2)[0] == "usage"
     assert clew.error("note", "e9", "a=b", status=5)[0] == "not-found"

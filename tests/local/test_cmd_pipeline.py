@@ -100,7 +100,11 @@ def test_ids_of_tasks_and_artifacts_in_other_commands(project: Project, compiled
     assert answer(project, "pipeline", "logs", "r1/train")["task"] == "r1/train"
     repeated = project.command("repeat", "r1/fetch", "--json")
     assert json.loads(repeated.stdout)["verdict"] in ("identical", "equivalent")
-    assert completed(project, "pipeline", "show", "") == ["r1"]
+    assert completed(project, "pipeline", "show", "") == ["latest", "r1"]
+    assert answer(project, "pipeline", "show", "latest")["id"] == "r1"
+    assert answer(project, "show", "latest/train")["task"] == "r1/train"
+    rows = project.command("list").stdout.decode().splitlines()
+    assert sorted(row.split("\t")[1] for row in rows[1:])[1:] == ["r1/fetch", "r1/train"]
     assert completed(project, "pipeline", "logs", "r") == ["r1/"]
     assert completed(project, "pipeline", "why", "r1/t") == ["r1/train"]
     assert completed(project, "cat", "r1/train:") == ["r1/train:model", "r1/train:scores"]

@@ -76,7 +76,7 @@ def test_what_was_made_elsewhere_is_shown_as_such(
     clew, remote = pushed
     other("pull", remote.url)
     other.shell("true")
-    found = [execution["made_elsewhere"] for execution in other.json("list")]
+    found = [execution["made_elsewhere"] for execution in other.json("list")[::-1]]
     assert found == [True, True, False]
     assert [e["made_elsewhere"] for e in clew.json("list")] == [False, False]
     assert other("list").stdout.count("(made elsewhere)") == 2
@@ -134,7 +134,7 @@ def test_pulled_executions_are_renumbered_by_start(
     other.shell("true", "--name", "mine")
     other("pull", remote.url, "e2")
     other("pull", remote.url)
-    assert [(e["id"], e["name"], e["command"][-1][:4]) for e in other.json("list")] == [
+    assert [(e["id"], e["name"], e["command"][-1][:4]) for e in other.json("list")[::-1]] == [
         ("e1", "mine", "true"),
         ("e2", None, "wc -"),
         ("e3", "clean", "grep"),
@@ -163,7 +163,7 @@ def test_what_is_there_is_listed(pushed: tuple[Project, Remote], other: Project)
 
 def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Project, Remote], other: Project) -> None:
     clew, remote = pushed
-    first, second = (found["uid"] for found in clew.json("list"))
+    first, second = (found["uid"] for found in clew.json("list")[::-1])
     assert other.json("pull", remote.url, second[:6])["executions"][0]["uid"] == second
     assert other.json("pull", remote.url, first)["executions"][0]["uid"] == first
     code, message, hint = other.error("pull", remote.url, "e9", status=5)
@@ -184,7 +184,7 @@ def test_a_number_that_two_pushers_have(
     assert other.json("list") == []
     said = other("pull", remote.url).stderr
     assert "e3: the name 'clean' is already used here and was dropped" in said
-    assert [found["name"] for found in other.json("list")] == ["clean", None, None]
+    assert [found["name"] for found in other.json("list")[::-1]] == ["clean", None, None]
 
 
 def test_notes_are_pulled_also_later(clew: Project, other: Project, remote: Remote) -> None:
@@ -237,7 +237,7 @@ def test_one_that_was_broken_is_broken_there(
     running.communicate()
     clew("push", remote.url)
     other("pull", remote.url)
-    assert [e["state"] for e in other.json("list")] == ["done", "done", "broken"]
+    assert [e["state"] for e in other.json("list")[::-1]] == ["done", "done", "broken"]
     assert executions_by_uid(other) == executions_by_uid(clew)
 
 

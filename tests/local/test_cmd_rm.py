@@ -12,7 +12,7 @@ def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
 
 
 def ids(clew: Project) -> list[str]:
-    return [execution["id"] for execution in clew.json("list")]
+    return [execution["id"] for execution in clew.json("list")[::-1]]
 
 
 def test_an_execution_is_forgotten_and_its_id_not_given_again(clew: Project) -> None:
@@ -39,6 +39,6 @@ def test_a_running_one_is_kept(clew: Project) -> None:
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
     assert clew.error("rm", "e3", "--yes", status=1)[0] == "busy"
-    assert clew.json("list")[2]["state"] == "running"
+    assert clew.json("list")[::-1][2]["state"] == "running"
     running.communicate("go\n")
     clew("rm", "e3", "--yes")

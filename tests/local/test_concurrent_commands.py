@@ -161,7 +161,7 @@ def test_inside_each_other_for_another_project(clew: TrackedProject) -> None:
     outer = clew("exec", "--", "sh", "-c", inner, status=5)
     told = next(json.loads(line) for line in outer.stderr.splitlines() if line.startswith("{"))
     assert told.keys() >= EXECUTION
-    assert told["uid"] == clew.json("list")[0]["uid"]
+    assert told["uid"] == clew.json("list")[::-1][0]["uid"]
     assert clew.json("list", cwd=nested) == []
     assert clew("cat", f"e1:{nested}/deep").stdout == "some data\n"
 

@@ -332,7 +332,7 @@ def _alone(project: Project) -> dict[str, str]:
 
 def _uids(project: Project) -> list[str]:
     found = json.loads(project.command("list", "--json", env=_alone(project)).stdout)
-    return [one["uid"] for one in found]
+    return [one["uid"] for one in found[::-1]]
 
 
 def _taken(server: Server) -> int:

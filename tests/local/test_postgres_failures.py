@@ -99,7 +99,7 @@ def test_projects_in_one_database_do_not_see_each_other(
     other("exec", "--name", "same", "--", "sh", "-c", "cat data > out")
     other("exec", "--", "true")
     assert [found["id"] for found in clew.json("list")] == ["e1"]
-    assert [found["id"] for found in other.json("list")] == ["e1", "e2"]
+    assert [found["id"] for found in other.json("list")[::-1]] == ["e1", "e2"]
     assert clew("cat", "same:out").stdout == "b\na\n"
     assert other("cat", "same:out").stdout == "of the other\n"
     labels = [node["label"] for node in clew.json("trace", "out")["nodes"]]
@@ -141,7 +141,7 @@ def test_a_command_runs_though_the_database_is_away(clew: TrackedProject, mortal
     assert not (clew.folder / "it-ran").exists()
     assert clew.error("list", status=1)[0] == "no-database"
     mortal.start()
-    first, second = clew.json("list")
+    first, second = clew.json("list")[::-1]
     assert (first["name"], first["state"], first["status"]) == ("first", "failed", 3)
     assert (second["state"], second["signal"]) == ("failed", 9)
     assert clew("cat", "first:out").stdout == "b\na\n"
@@ -156,7 +156,7 @@ def test_a_command_runs_though_the_database_hangs(clew: TrackedProject, mortal: 
         for name in ("second", "third"):  # the third finds the record of the second in its way
             ran = clew("exec", "--name", name, "--", "sh", "-c", "exit 3", status=3)
             assert "its record is stored" in ran.stderr
-    assert [found["name"] for found in clew.json("list")] == [None, "second", "third"]
+    assert [found["name"] for found in clew.json("list")[::-1]] == [None, "second", "third"]
     assert clew.leftovers() == []
 
 
@@ -176,7 +176,7 @@ def test_a_command_runs_though_a_session_hangs(clew: TrackedProject, mortal: Ser
             os.kill(backend, signal.SIGCONT)
         assert "its record is stored" in ran.stderr
         session.rollback()
-    assert [found["status"] for found in clew.json("list")] == [0, 3]
+    assert [found["status"] for found in clew.json("list")[::-1]] == [0, 3]
     assert clew.leftovers() == []
 
 
@@ -193,7 +193,7 @@ def test_a_recorder_is_killed_while_the_database_is_away(
     clew.wait_until_ended()
     mortal.start()
     clew("exec", "--", "true")
-    assert [found["state"] for found in clew.json("list")] == ["broken", "done"]
+    assert [found["state"] for found in clew.json("list")[::-1]] == ["broken", "done"]
     assert clew("cat", "e1:data").stdout == "b\na\n"
     assert clew.leftovers() == []
 
@@ -293,7 +293,7 @@ def test_the_server_dies_meanwhile(clew: TrackedProject, mortal: Server) -> None
     assert "Traceback" not in said
     mortal.start()
     clew("exec", "--", "true")
-    first, second = clew.json("list")
+    first, second = clew.json("list")[::-1]
     assert (first["state"], first["status"]) == ("failed", 4)
     assert second["state"] == "done"
     assert clew("cat", "e1:late").stdout == "b\na\n"
@@ -322,6 +322,6 @@ def test_a_killed_execution_is_recovered_into_postgres(clew: TrackedProject) -> 
     process.communicate()
     clew.wait_until_ended()
     clew("exec", "--", "true")
-    assert [found["state"] for found in clew.json("list")] == ["broken", "done"]
+    assert [found["state"] for found in clew.json("list")[::-1]] == ["broken", "done"]
     assert clew("cat", "e1:data").stdout == "b\na\n"
     assert clew.leftovers() == []

@@ -94,7 +94,7 @@ def test_damage_to_one_execution_leaves_the_others(
 ) -> None:
     """Each execution is pushed on its own, so its events are in a pack of its own."""
     shutil.rmtree(copied.path)
-    first, second = (found["uid"] for found in pushed[0].json("list"))
+    first, second = (found["uid"] for found in pushed[0].json("list")[::-1])
     pushed[0]("push", copied.url, "e2")
     before = set(copied.path.rglob("*"))
     pushed[0]("push", copied.url, "e1")
@@ -121,7 +121,7 @@ def test_a_damaged_document_is_left_out_and_repaired(
     damage: Callable[[Path], object],
 ) -> None:
     clew, _ = pushed
-    first, second = (found["uid"] for found in clew.json("list"))
+    first, second = (found["uid"] for found in clew.json("list")[::-1])
     (document,) = (copied.path / "executions").glob(f"{first}.*")
     damage(document)
     name = f"executions/{document.name}"

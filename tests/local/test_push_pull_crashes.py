@@ -86,7 +86,7 @@ def test_a_pull_is_killed_at_any_moment(tmp_path: Path, clew: Project, remote: R
             assert count(other, everything) == after
     other("pull", remote.url)
     assert count(other, everything) == 3
-    assert [e["id"] for e in other.json("list")] == ["e1", "e2", "e3"]
+    assert [e["id"] for e in other.json("list")[::-1]] == ["e1", "e2", "e3"]
     assert other.json("gc", "--yes")["files"] >= 0
     assert count(other, everything) == 3
     assert remote.objects() == there

@@ -118,7 +118,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
 @pytest.mark.parametrize(
     "words",
     [
-        "list", "list --tree",
+        "list", "list --tree", "tag e1 best", "list tag:best", "list state:failed --limit 1",
+        "list grep --since 2020-01-01 --limit 1", "list --workers",
+        "show latest", "trace latest --down", "trace latest.p1",
         "show e1", "show clean", "show e2 --detail", "show e1 --requirements",
         "show e1 --packages", "show e1 --readme",
         "trace model.txt", "trace clean.csv --depth 1", "trace raw.csv --down", "trace e2 --all",
@@ -200,7 +202,7 @@ def test_notes_are_made_there(both: Both) -> None:
 def test_a_repeat_is_done_there(both: Both) -> None:
     ran = both.asked("repeat", "e2", "--keep", "kept")
     assert (ran.returncode, ran.stdout) == (0, b"done\n")
-    repeated = both.json("list")[-1]["id"]
+    repeated = both.json("list")[0]["id"]
     said = f"oh\nclew: {repeated} repeats e2: identical (1 output"
     assert ran.stderr.startswith(said.encode())
     assert (both.project / "kept/model.txt").read_bytes() == b"2\n"
@@ -213,7 +215,7 @@ def test_a_repeat_is_done_there(both: Both) -> None:
 
 def test_causes_are_confirmed_there(both: Both) -> None:
     both.asked("exec", "--", "sh", "-c", "date +%N > now")
-    first = both.json("list")[-1]["id"]
+    first = both.json("list")[0]["id"]
     again = both.json("repeat", first)
     differing = both.json("diff", first, again["execution"]["id"], "--confirm")
     causes = {(one["cause"], one["confidence"]) for one in differing["divergence"]["causes"]}

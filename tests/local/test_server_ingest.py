@@ -70,9 +70,9 @@ def execution(uid: str, *, content: str | None = None) -> list[AnyEvent]:
 
 
 def known(project: Project) -> list[dict[str, Any]]:
-    """The executions that are in the project's own folder, as its own command line tells."""
+    """The executions in the project's own folder, oldest first, as its own command line tells."""
     found: list[dict[str, Any]] = json.loads(project.command("list", "--json").stdout)
-    return found
+    return found[::-1]
 
 
 def sound(project: Project) -> None:

@@ -130,7 +130,7 @@ def test_a_file_is_made_again_there_and_put_here(chain: LocalAndRemote) -> None:
     assert not (chain.remote_folder / "b.mid").exists()
     assert chain.run_both("recreate", "e3:b.mid").count("makes") == 2
     assert chain.read("b.mid") == "1\n2\n3\n1\n2\n3\n"
-    assert [one["id"] for one in chain.remote_json("list")] == [f"e{n}" for n in range(1, 7)]
+    assert [one["id"] for one in chain.remote_json("list")[::-1]] == [f"e{n}" for n in range(1, 7)]
 
 
 def test_unchanged_local_files_are_sent(chain: LocalAndRemote) -> None:

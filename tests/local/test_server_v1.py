@@ -79,7 +79,8 @@ def test_executions_come_in_pages(client: httpx2.Client, project: Project) -> No
     found = [*first["executions"], *rest["executions"]]
     assert len(first["executions"]) == 2
     assert [one["id"] for one in found[-3:]] == ["e3", "e2", "e1"]
-    assert found[-1] == shown[0]
+    assert found[-1] == shown[-1]
+    assert (first["total"], rest["total"]) == (len(found), None)
 
 
 def test_one_execution_is_that_of_the_command_line(client: httpx2.Client, project: Project) -> None:

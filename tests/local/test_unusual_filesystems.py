@@ -98,7 +98,7 @@ def test_a_full_disk_can_be_asked_and_freed(tmp_path: Path, kind: str) -> None:
         fill(clew.folder)
         before = shutil.disk_usage(clew.folder).free
         assert set(clew.states().values()) == {"done"}
-        assert [found["id"] for found in clew.json("list")] == ["e1", "e2"]
+        assert [found["id"] for found in clew.json("list")[::-1]] == ["e1", "e2"]
         assert clew.json("show", "e1", "--detail")["files"]
         assert clew.json("trace", "out")["nodes"]
         assert clew("cat", "e1:data").stdout == data

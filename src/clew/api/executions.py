@@ -8,6 +8,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
+from clew.documents.executions import Execution as ExecutionDocument
 from clew.errors import ClewError
 
 Document = Mapping[str, Any]
@@ -89,54 +92,102 @@ class File(Record):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Execution(Record):
+@dataclass(frozen=True, repr=False)
+class Execution:
     """One recorded command. Its processes and files are asked for when they are first looked at."""
 
-    id: str
-    uid: str
-    name: str | None
-    command: tuple[str, ...]
-    cwd: str | None
-    agent: str | None
-    started: datetime | None
-    ended: datetime | None
-    seconds: float | None
-    state: str
-    """running, done, failed or broken."""
-    status: int | None
-    signal: int | None
-    bytes: int | None
-    new_bytes: int | None
-    made_elsewhere: bool
-    """It was pulled or sent here, or repeats one that was: its record is untrusted."""
-    signed_by: str | None
-    """Who signed the record that was pulled: a known signer's name, or `unknown key` and which."""
-    ask: Callable[[str], Document] = field(repr=False, compare=False)
+    document: ExecutionDocument
+    ask: Callable[[str], Document] = field(compare=False)
     """The full account of an execution, by uid."""
 
-    @classmethod
-    def read(cls, document: Document, *, ask: Callable[[str], Document]) -> Execution:
-        return cls(
-            document=document,
-            id=document["id"],
-            uid=document["uid"],
-            name=document["name"],
-            command=tuple(document["command"]),
-            cwd=document["cwd"],
-            agent=document["agent"],
-            started=moment(document["started"]),
-            ended=moment(document["ended"]),
-            seconds=document["seconds"],
-            state=document["state"],
-            status=document["status"],
-            signal=document["signal"],
-            bytes=document["bytes"],
-            new_bytes=document["new_bytes"],
-            made_elsewhere=document["made_elsewhere"],
-            signed_by=document["signed_by"],
-            ask=ask,
-        )
+    def __hash__(self) -> int:
+        return hash(self.uid)
+
+    def __repr__(self) -> str:
+        return f"Execution({self.id}: {' '.join(self.command)})"
+
+    @property
+    def id(self) -> str:
+        """`e2`; empty while the record could not be added to the graph."""
+        return self.document.id or ""
+
+    @property
+    def uid(self) -> str:
+        return self.document.uid
+
+    @property
+    def name(self) -> str | None:
+        return self.document.name
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return tuple(self.document.command)
+
+    @property
+    def cwd(self) -> str | None:
+        return self.document.cwd
+
+    @property
+    def agent(self) -> str | None:
+        return self.document.agent
+
+    @property
+    def started(self) -> datetime | None:
+        return moment(self.document.started)
+
+    @property
+    def ended(self) -> datetime | None:
+        return moment(self.document.ended)
+
+    @property
+    def seconds(self) -> float | None:
+        return self.document.seconds
+
+    @property
+    def state(self) -> str:
+        """running, done, failed or broken."""
+        return self.document.state
+
+    @property
+    def status(self) -> int | None:
+        return self.document.status
+
+    @property
+    def signal(self) -> int | None:
+        return self.document.signal
+
+    @property
+    def bytes(self) -> int | None:
+        return self.document.bytes
+
+    @property
+    def new_bytes(self) -> int | None:
+        return self.document.new_bytes
+
+    @property
+    def made_elsewhere(self) -> bool:
+        """It was pulled or sent here, or repeats one that was: its record is untrusted."""
+        return self.document.made_elsewhere
+
+    @property
+    def signed_by(self) -> str | None:
+        """Who signed the record that was pulled: a known signer's name, or `unknown key` and
+        which."""
+        return self.document.signed_by
+
+    @property
+    def task(self) -> str | None:
+        """The pipeline task that it ran or repeats: `r1/train`."""
+        return self.document.task
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(self.document.tags)
+
+    def as_json(self) -> dict[str, Any]:
+        """The document as `--json` prints it."""
+        document: dict[str, Any] = msgspec.to_builtins(self.document)
+        return document
 
     @cached_property
     def details(self) -> Document:
@@ -159,6 +210,16 @@ class Execution(Record):
     @property
     def outputs(self) -> tuple[File, ...]:
         return tuple(file for file in self.files if file.role == "output")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionList:
+    """The result of `Project.select`."""
+
+    executions: tuple[Execution, ...]
+    """Newest first."""
+    more: int
+    """How many more match than were asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from clew.errors import NotFound, UsageError
 if TYPE_CHECKING:
     from clew.api.project import Project
 
-_NAMED = re.compile(r"(r[1-9]\d{0,15})(?:/([^:]+)(?::(.+))?)?", re.DOTALL)
+_NAMED = re.compile(r"(r[1-9]\d{0,15}|latest(?=/))(?:/([^:]+)(?::(.+))?)?", re.DOTALL)
 _SMALL = 1 << 20
 """Bytes of a file that is looked into."""
 

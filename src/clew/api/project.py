@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from clew.api.executions import Execution, Outcome
+    from datetime import datetime
+
+    from clew.api.executions import Execution, ExecutionList, Outcome
     from clew.api.results import (
         Repeated,
         Transfer,
@@ -198,8 +200,23 @@ class Project(Protocol):
     def executions(self) -> list[Execution]:
         """All executions, oldest first."""
 
+    def select(
+        self,
+        filters: Iterable[str] = (),
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+        workers: bool = False,
+    ) -> ExecutionList:
+        """The executions that match all `filters`, newest first; at most `limit` of them.
+
+        A filter is `state:failed`, `name:TEXT`, `tag:NAME`, `made:elsewhere` or `made:here`, or any
+        text of the command, the name, a tag or a note. `workers` includes the processes from which
+        the tasks of pipelines are forked.
+        """
+
     def execution(self, id: str) -> Execution:  # noqa: A002
-        """One execution, by id (`e2`), name or uid."""
+        """One execution, by id (`e2`), name or uid; `latest` is the newest."""
 
     def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
         """The document of `clew show --json`; `detail` adds every file and network peer."""
@@ -256,7 +273,13 @@ class Project(Protocol):
     # -- notes
 
     def note(self, target: str, **remarks: str) -> list[Note]:
-        """Add notes to an execution, a process, or a version; return all of its notes."""
+        """Add notes to an execution, a process, or a version; return all of its notes.
+
+        Text without a key is noted as `note=TEXT`.
+        """
+
+    def tag(self, id: str, *names: str, remove: Iterable[str] = ()) -> list[str]:  # noqa: A002
+        """Add tags to an execution and remove others; return those that it has then."""
 
     def notes(self, target: str) -> list[Note]:
         """The notes on a target, oldest first."""

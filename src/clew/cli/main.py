@@ -29,7 +29,7 @@ SECTIONS = {
         "pipeline": "Run Kubeflow pipelines and show their runs.",
     },
     "Query the record": {
-        "list": "List the executions, oldest first.",
+        "list": "List the executions, newest first.",
         "show": "Show one execution: processes, files, environment, packages.",
         "status": "Show the state of the project, or the changes in a checkout.",
         "trace": "Show where a file came from, or what was made from it.",
@@ -39,6 +39,7 @@ SECTIONS = {
         "diff": "Compare two executions.",
         "cat": "Print a version of a file.",
         "note": "Add a note to a file or an execution.",
+        "tag": "Add tags to an execution, or remove them.",
         "source": "Record the URL a file was downloaded from.",
     },
     "Repeat work and restore files": {

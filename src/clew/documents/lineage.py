@@ -112,7 +112,7 @@ class Hit(Document, frozen=True, kw_only=True):
     kind: str
     id: str
     label: str
-    by: Literal["name", "command", "path", "digest"]
+    by: Literal["name", "command", "note", "tag", "path", "digest"]
     execution: ExecutionId | None
     at: datetime
     digest: Digest | UnsetType | None = UNSET

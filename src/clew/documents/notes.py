@@ -1,4 +1,4 @@
-"""Notes: what users say about things."""
+"""Notes and tags: what users say about things."""
 
 from datetime import datetime
 
@@ -16,3 +16,9 @@ class Notes(Document, frozen=True, kw_only=True):
     """Oldest first."""
 
     notes: tuple[Note, ...]
+
+
+class Tags(Document, frozen=True, kw_only=True):
+    """The tags of an execution, in the order they were given."""
+
+    tags: tuple[str, ...]

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 FOLD_BATCH = 100_000
 """Events folded in one transaction: large enough to be fast, small enough to let others write."""
 
-_ID_PATTERN = re.compile(r"([er]\d+(\.p\d+)?|[0-9a-f]{32})$")
+LATEST = "latest"
+"""Stands for the id of the newest execution or run. So it cannot be a name."""
+_ID_PATTERN = re.compile(rf"([er]\d+(\.p\d+)?|[0-9a-f]{{32}}|{LATEST}(\.p\d+)?)$")
 _RESERVED_CHARACTERS = frozenset(":@/\0\n")
 
 

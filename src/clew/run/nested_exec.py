@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from typing import Any
 
 from clew import db
+from clew.documents.executions import Execution
 from clew.errors import CannotExecute, ClewError, NoSuchCommand, UsageError
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
@@ -43,14 +43,14 @@ def run_nested(
     return RecordingResult(
         execution=found,
         status=128 - status if status < 0 else status,
-        joined=found["id"] or outer,
+        joined=found.id or outer,
         warning=None if pins == UNPINNED else _NOT_PINNED,
     )
 
 
 def _outer_execution(
     directory: ProjectDirectory, settings: Settings, command: Sequence[str], outer: str
-) -> dict[str, Any]:
+) -> Execution:
     try:
         with db.connect(directory.graph, address=settings.graph) as connection:
             graph = Graph(connection, directory.uid)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import Struct
 
+from clew.documents.executions import Execution
+from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.prov.events import Ended
+from clew.prov.queries.formats import execution_id
 
 
 class RecordingResult(Struct, frozen=True):
     """What the recorder returns, and `exec` prints."""
 
-    execution: dict[str, Any]
-    """The execution, in the shape of `--json`."""
+    execution: Execution
     status: int
     """The exit status: the command's own, or 128+n if signal n ended it."""
     joined: str | None = None
@@ -32,23 +33,17 @@ def unfolded_execution(
     name: str | None = None,
     state: str = "broken",
     ended: Ended | None = None,
-) -> dict[str, Any]:
+) -> Execution:
     """The document of an execution that is not in the graph. `ended` is its last event if the
     record is complete and only waits to be folded."""
     if ended is not None:
         state = "failed" if ended.status != 0 else "done"
-    known: dict[str, Any] = {
-        "id": None if number is None else f"e{number}",
-        "uid": uid,
-        "name": name,
-        "command": list(command),
-        "state": state,
-        "status": ended.status if ended else None,
-        "signal": ended.signal if ended else None,
-        "kind": "reference",
-        "made_elsewhere": False,
-        "signed_by": None,
-    }
-    rest = ("cwd", "agent", "started", "ended", "seconds", "parent")
-    totals = ("collection", "processes", "inputs", "outputs", "bytes", "new_bytes")
-    return {**dict.fromkeys((*rest, *totals)), **known}
+    return Execution(
+        id=None if number is None else execution_id(number),
+        uid=Uid(uid),
+        name=name,
+        command=list(command),
+        state=state,
+        status=ended.status if ended else None,
+        signal=ended.signal if ended else None,
+    )

@@ -12,8 +12,8 @@ EVIL = "\x1b[2Jx"
 def test_nothing_that_a_server_says_controls_the_terminal() -> None:
     process = {"id": EVIL, "parent": None, "command": [EVIL], "status": EVIL}
     document: dict[str, Any] = {
-        **dict.fromkeys(("id", "name", "state", "cwd", "agent", "signed_by"), EVIL),
-        "command": [EVIL], "seconds": 1.0, "started": None, "made_elsewhere": True,
+        **dict.fromkeys(("id", "name", "state", "cwd", "agent", "signed_by", "signal"), EVIL),
+        "status": 1, "command": [EVIL], "seconds": 1.0, "started": None, "made_elsewhere": True,
         "processes": 1, "inputs": 1, "outputs": 1, "bytes": 1, "new_bytes": 1,
         "tree": [process], "git": {"commit": EVIL}, "credential_files": [EVIL],
         "gaps": [{"what": EVIL, "why": EVIL, "path": EVIL}],

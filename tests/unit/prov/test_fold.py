@@ -150,5 +150,5 @@ def test_one_project_is_not_seen_by_another(connection: Connection) -> None:
     assert list_executions(other, alive=lambda _: False) == []
     other.fold(events)
     other.remove("a" * 32)
-    assert [e["id"] for e in list_executions(one, alive=lambda _: False)] == ["e1"]
+    assert [e.id for e in list_executions(one, alive=lambda _: False)] == ["e1"]
     assert list_executions(other, alive=lambda _: False) == []

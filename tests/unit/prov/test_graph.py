@@ -125,7 +125,7 @@ def test_a_name_told_by_events_is_taken_where_it_is_free(graph: Graph) -> None:
     graph.begin("a" * 32, name="taken")
     graph.fold(ExecutionBuilder("b", name="taken").events)
     graph.fold(ExecutionBuilder("c", name="free").events)
-    names = [e["name"] for e in list_executions(graph, alive=lambda _: False)]
+    names = [e.name for e in list_executions(graph, alive=lambda _: False)]
     assert names == ["taken", None, "free"]
 
 
@@ -219,6 +219,6 @@ def test_a_program_killed_while_folding_loses_nothing_it_had_folded(
         assert connection.rows("PRAGMA integrity_check") == [("ok",)]
         found = list_executions(Graph(connection, PROJECT), alive=lambda _: False)
         assert len(found) > told
-        assert {e["state"] for e in found} == {"done"}
+        assert {e.state for e in found} == {"done"}
         [(count,)] = connection.rows("SELECT count(*) FROM content")
         assert count == 200 * len(found)

@@ -86,7 +86,7 @@ def test_a_record_says_nothing_about_another_execution(graph: Graph, what: str) 
             graph.import_events([*ExecutionBuilder("e").end().events, ATTACKS[what]])
         assert told.value.exit_status == 4
         assert dump(graph.connection) == before
-        assert [e["uid"] for e in list_executions(graph, alive=lambda _: False)] == [MINE.uid]
+        assert [e.uid for e in list_executions(graph, alive=lambda _: False)] == [MINE.uid]
         graph.remove(MINE.uid)
 
 
@@ -148,7 +148,7 @@ def test_an_open_execution_grows(graph: Graph) -> None:
     graph.import_events(half)
     graph.import_events(begun.events[len(half) :])
     graph.import_events(begun.events)
-    assert get_execution(graph, begun.uid, alive=lambda _: False)["outputs"] == 1
+    assert get_execution(graph, begun.uid, alive=lambda _: False).outputs == 1
     begun.read(process, "/w/c", "C")
     with pytest.raises(Rejected):
         graph.import_events(begun.events)
@@ -173,7 +173,7 @@ def test_references_to_others_are_no_facts_about_them(graph: Graph) -> None:
     )
     other.inform(other.process("x"), PROCESS, "fork")
     graph.import_events(other.end().events)
-    assert get_execution(graph, other.uid, alive=lambda _: False)["parent"] == "e1"
+    assert get_execution(graph, other.uid, alive=lambda _: False).parent == "e1"
     assert export_events(graph, find_execution(graph, MINE.uid)) == before
     assert (
         find_inheriting_executions(graph, [MINE.uid]) == []
@@ -187,7 +187,7 @@ def test_a_process_that_was_claimed_before_it_started_is_the_recorders(graph: Gr
     squatter.write(PROCESS, "/w/stolen", "EVIL")
     graph.import_events(squatter.end().events)
     graph.fold(MINE.events)
-    assert [e["uid"] for e in list_executions(graph, alive=lambda _: False)] == [MINE.uid]
+    assert [e.uid for e in list_executions(graph, alive=lambda _: False)] == [MINE.uid]
     assert {e.n for e in export_events(graph, find_execution(graph, MINE.uid))} == {
         e.n for e in MINE.events
     }
@@ -219,7 +219,7 @@ def test_a_name_is_no_uid(graph: Graph) -> None:
     graph.fold(MINE.events)
     graph.import_events(ExecutionBuilder("e", name=MINE.uid).end().events)
     assert find_execution(graph, MINE.uid).number == 1
-    assert list_executions(graph, alive=lambda _: False)[1]["name"] is None
+    assert list_executions(graph, alive=lambda _: False)[1].name is None
     with pytest.raises(ClewError):
         graph.begin("c" * 32, name=MINE.uid)
 

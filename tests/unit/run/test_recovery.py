@@ -44,7 +44,7 @@ def dead(directory: ProjectDirectory, uid: str, *, events: list[AnyEvent] | None
 def states(directory: ProjectDirectory) -> list[tuple[str, str]]:
     with db.connect(directory.graph) as connection:
         found = list_executions(Graph(connection, directory.uid), alive=lambda _: False)
-        return [(execution["uid"], execution["state"]) for execution in found]
+        return [(execution.uid, execution.state) for execution in found]
 
 
 def ended(uid: str) -> list[AnyEvent]:

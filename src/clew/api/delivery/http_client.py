@@ -17,7 +17,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
@@ -39,6 +39,10 @@ _MAX_ANSWER_BYTES = 1 << 30
 _MAX_LINE_BYTES = 128 << 20
 """The limit for one line of an answer."""
 _EXIT_STATUSES = {400: 2, 422: 2, 403: 4, 404: 5}
+
+
+Query = Mapping[str, str] | Sequence[tuple[str, str]]
+"""The parameters of a request; a sequence may repeat a name."""
 
 
 class Server:
@@ -80,7 +84,7 @@ class Server:
         path: str,
         document: Any = None,
         *,
-        query: Mapping[str, str] | None = None,
+        query: Query | None = None,
         seconds: float = _ANSWER_SECONDS,
     ) -> Any:
         """Send a request with a JSON document and decode the JSON answer."""
@@ -96,11 +100,14 @@ class Server:
         body: bytes | None = None,
         *,
         headers: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None,
+        query: Query | None = None,
         seconds: float = _ANSWER_SECONDS,
     ) -> Response:
         """Send a request; the answer is read in chunks. An error answer raises its exception."""
-        encoded = "&".join(f"{quote(name)}={quote(value)}" for name, value in (query or {}).items())
+        encoded = "&".join(
+            f"{quote(name)}={quote(value)}"
+            for name, value in (query.items() if isinstance(query, Mapping) else query or ())
+        )
         target = f"{self._path}{path}{'?' if encoded else ''}{encoded}"
         until = time.monotonic() + self.left(RETRY_SECONDS)
         while True:

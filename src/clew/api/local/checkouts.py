@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from clew.api.local.executions import find_execution
 from clew.api.local.repeat import Say, run_plan
 from clew.documents import checkouts as documents
 from clew.documents.checkouts import CheckoutStatus, MissingFile
+from clew.documents.executions import Execution
 from clew.documents.ids import ExecutionId, Uid
 from clew.errors import NotAllowed, NotFound
 from clew.prov.locators import path_json
@@ -285,17 +286,17 @@ def commit_files(
     gpu: bool,
     quiet: bool,
     say: Say,
-    settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    settle: Callable[[Execution], None] = lambda _: None,
 ) -> dict[str, Any]:
     """As `commit`, with the stored files `now`; `settle` is called with the new execution as soon
     as it is recorded."""
     changed = find_changes(found, now)
     if not changed:
-        return unchanged_result(find_execution(project, found.execution).as_json(), found)
+        return unchanged_result(find_execution(project, found.execution).document, found)
 
-    def settled(execution: Mapping[str, Any]) -> None:
+    def settled(execution: Execution) -> None:
         if message:
-            notes.note(project, execution["uid"], {"message": message})
+            notes.note(project, execution.uid, {"message": message})
         settle(execution)
 
     with Store(project.directory.store) as store:
@@ -317,7 +318,7 @@ def commit_files(
     return {**document, "changes": changed.describe().as_json()}
 
 
-def unchanged_result(execution: dict[str, Any], found: Checkout) -> dict[str, Any]:
+def unchanged_result(execution: Execution, found: Checkout) -> dict[str, Any]:
     """The result of a commit without changes."""
     verdict = RepeatReport(
         execution=execution,
@@ -361,16 +362,14 @@ def _ancestors(
     """The executions it was modified from, nearest first, as far as they are recorded."""
     found: list[tuple[ExecutionRecord, InitialFiles]] = []
     while True:
-        line = find_execution(project, record.execution.uid).as_json()
-        if line["kind"] != "modification" or line["parent"] is None:
+        document = find_execution(project, record.execution.uid).document
+        if document.kind != "modification" or document.parent is None:
             return found
-        record = load_record(project.graph, line["parent"])
+        record = load_record(project.graph, document.parent)
         found.append((record, find_initial_files(record, read_listing)))
 
 
-def move_checkout(
-    found: Checkout, now: dict[bytes, TrackedFile], execution: Mapping[str, Any]
-) -> None:
+def move_checkout(found: Checkout, now: dict[bytes, TrackedFile], execution: Execution) -> None:
     """Make this a checkout of the new execution, if that succeeded."""
-    if execution["state"] == "done":
-        found.at(execution["uid"], execution["id"], now.values()).write()
+    if execution.state == "done" and execution.id:
+        found.at(execution.uid, execution.id, now.values()).write()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from clew.api.executions import Execution
+from clew.api.executions import Execution, ExecutionList
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
+    from clew.documents.executions import Execution as ExecutionDocument
 
 
-def as_execution(project: ProjectState, document: dict[str, Any]) -> Execution:
-    return Execution.read(document, ask=lambda uid: show_execution(project, uid, detail=True))
+def as_execution(project: ProjectState, document: ExecutionDocument) -> Execution:
+    return Execution(document, lambda uid: show_execution(project, uid, detail=True))
 
 
 def list_executions(project: ProjectState) -> list[Execution]:
@@ -19,6 +22,24 @@ def list_executions(project: ProjectState) -> list[Execution]:
 
     documents = executions(project.graph, alive=project.is_alive)
     return [as_execution(project, document) for document in documents]
+
+
+def select_executions(
+    project: ProjectState,
+    filters: Iterable[str],
+    *,
+    since: datetime | None,
+    limit: int | None,
+    workers: bool,
+) -> ExecutionList:
+    from clew.prov.queries.execution_list import list_executions as select
+    from clew.prov.queries.execution_list import parse_conditions
+
+    graph = project.graph
+    conditions = parse_conditions(filters, since=since, workers=workers, foreign=graph.foreign)
+    found, more = select(graph, conditions, alive=project.is_alive, limit=limit)
+    executions = tuple(as_execution(project, document) for document in found)
+    return ExecutionList(executions=executions, more=more)
 
 
 def find_execution(project: ProjectState, id: str) -> Execution:  # noqa: A002

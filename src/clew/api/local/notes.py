@@ -1,15 +1,18 @@
-"""Notes: what people say about things."""
+"""Notes and tags: what users say about executions, processes and files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from clew.api.local.versions import PathResolver, find_noted
 from clew.documents.notes import Note
-from clew.errors import UsageError
+from clew.errors import NotFound, UsageError
 from clew.prov.queries import notes
+from clew.prov.queries.executions import find_execution
+from clew.prov.queries.tags import TAG, UNTAG, check_tag, load_tags
+from clew.prov.queries.targets import Target
 from clew.witness.environment import user_name
 
 if TYPE_CHECKING:
@@ -28,6 +31,11 @@ def note(
     """Add remarks, and answer with all there are."""
     check_notes(remarks)
     found = find_noted(project, target, here)
+    if found.kind == "execution" and found.execution is None:
+        raise UsageError(
+            f"{target} is a pipeline run, and notes are about executions and files",
+            hint=f"note a task of it: clew note {target}/TASK TEXT",
+        )
     agent = agent or user_name(os.getuid())
     for name, value in remarks.items():
         notes.add_note(project.graph, found, name, value, agent=agent)
@@ -41,3 +49,32 @@ def check_notes(remarks: Mapping[str, str]) -> None:
             raise UsageError(
                 f"a note needs a name, and at most {MAX_LENGTH} characters", hint="say less"
             )
+        if name in (TAG, UNTAG):
+            raise UsageError(f"{name} is not the name of a note", hint="clew tag ID NAME")
+
+
+def tag(
+    project: ProjectState,
+    id: str,  # noqa: A002
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    agent: str | None = None,
+) -> list[str]:
+    """Add and remove tags of an execution, and answer with those that it has then."""
+    graph = project.graph
+    found = find_execution(graph, id)
+    target = Target("execution", found.id, (found.key,), execution=found.number)
+    agent = agent or user_name(os.getuid())
+    add, remove = list(dict.fromkeys(add)), list(dict.fromkeys(remove))
+    for name in add:
+        check_tag(name)
+    known = load_tags(graph, [found.key]).get(found.key, [])
+    for name in remove:
+        if name not in known:
+            has = f"it has: {', '.join(known)}" if known else f"clew tag {found.id} NAME"
+            raise NotFound(f"{found.id} has no tag {name[:100]}", hint=has)
+        notes.add_note(graph, target, UNTAG, name, agent=agent)
+    for name in add:
+        if name not in known:
+            notes.add_note(graph, target, TAG, name, agent=agent)
+    return load_tags(graph, [found.key]).get(found.key, [])

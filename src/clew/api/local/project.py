@@ -19,6 +19,9 @@ from clew.errors import NotFound, UsageError
 from clew.settings import Settings
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clew.api.executions import ExecutionList
     from clew.api.local.pipelines.pipelines import LocalPipelines
     from clew.api.results import (
         Execution,
@@ -109,7 +112,7 @@ class LocalProject(ProjectState, Project):
         if sends and outcome.joined is None:
             from clew.api.delivery.delivery import deliver_execution
 
-            delivery = deliver_execution(self, outcome.execution["uid"], progress)
+            delivery = deliver_execution(self, outcome.execution.uid, progress)
         return Outcome(
             execution=as_execution(self, outcome.execution),
             status=outcome.status,
@@ -217,6 +220,18 @@ class LocalProject(ProjectState, Project):
 
         return list_executions(self)
 
+    def select(
+        self,
+        filters: Iterable[str] = (),
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+        workers: bool = False,
+    ) -> ExecutionList:
+        from clew.api.local.executions import select_executions
+
+        return select_executions(self, filters, since=since, limit=limit, workers=workers)
+
     def execution(self, id: str) -> Execution:  # noqa: A002
         from clew.api.local.executions import find_execution
 
@@ -285,6 +300,11 @@ class LocalProject(ProjectState, Project):
         from clew.api.local.notes import note
 
         return note(self, target, remarks)
+
+    def tag(self, id: str, *names: str, remove: Iterable[str] = ()) -> list[str]:  # noqa: A002
+        from clew.api.local.notes import tag
+
+        return tag(self, id, names, remove)
 
     # -- exports
 
@@ -365,7 +385,11 @@ class LocalProject(ProjectState, Project):
         return fsck(self)
 
     def _as_repeated(self, document: dict[str, Any]) -> Repeated:
+        import msgspec
+
         from clew.api.local.executions import as_execution
         from clew.api.results import Repeated
+        from clew.documents.executions import Execution
 
-        return Repeated.read(document, as_execution(self, document["execution"]))
+        execution = msgspec.convert(document["execution"], Execution)
+        return Repeated.read(document, as_execution(self, execution))

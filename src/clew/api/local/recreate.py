@@ -10,14 +10,14 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from clew.api.local import versions
 from clew.api.local.repeat import Say
 from clew.documents.differences import Difference
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, ExecutionId
 from clew.documents.recreations import (
     Copy,
     Recreated,
@@ -160,7 +160,7 @@ class Recreation:
         runs = [*plan.runs]
         for number, run in enumerate(self._runs):
             made, differences = _run_planned(self._project, run, self._network)
-            runs[number] = structs.replace(runs[number], new=made["id"])
+            runs[number] = structs.replace(runs[number], new=made)
             if differences:
                 return structs.replace(
                     plan, runs=tuple(runs), verdict="different", differences=tuple(differences)
@@ -435,18 +435,18 @@ def _readable(store: Store, digest: Digest) -> bool:
 
 def _run_planned(
     project: ProjectState, run: _PlannedRun, network: bool
-) -> tuple[dict[str, Any], list[Difference]]:
-    """Run it and store all outputs; returns the new execution and the differences."""
+) -> tuple[ExecutionId | None, list[Difference]]:
+    """Run it and store all outputs; returns the id of the new execution and the differences."""
     uid = run.record.execution.uid
     collection = str(run.record.facets.get("collection", uid))
     project.close()
     runner = ReplayRunner(replace(project.directory, exclude=()), project.settings)
     derivation = Derivation("repetition", parent=uid, collection=collection)
     outcome = runner.run(run.plan, derivation, network=network, show=None)
-    again = load_record(project.graph, outcome.execution["uid"])
+    again = load_record(project.graph, outcome.execution.uid)
     there = {version.digest for version in again.versions.values() if version.stored}
     missed = run.products(run.wanted - there)
-    return outcome.execution, [_difference(run.record, again, version) for version in missed]
+    return outcome.execution.id, [_difference(run.record, again, version) for version in missed]
 
 
 def _difference(record: ExecutionRecord, again: ExecutionRecord, missed: Version) -> Difference:

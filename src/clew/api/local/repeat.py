@@ -11,6 +11,7 @@ from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
+    from clew.documents.executions import Execution
     from clew.prov.queries.execution_record import ExecutionRecord
     from clew.redaction import Redactor
     from clew.replay.repeat.repeat_plan import RepeatPlan
@@ -81,7 +82,7 @@ def run_plan(
     network: bool,
     incremental: bool,
     quiet: bool,
-    settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    settle: Callable[[Execution], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Run a plan made from `record` and compare the outputs; `settle` is called with the new
     execution as soon as it is recorded."""
@@ -102,12 +103,12 @@ def run_plan(
         plan, derivation, network=network, show=None if quiet else (1, 2), decider=decider
     )
     settle(outcome.execution)
-    again = load_record(project.graph, outcome.execution["uid"], looks=False)
+    again = load_record(project.graph, outcome.execution.uid, looks=False)
     with open_contents(project, mask=_redactor(plan).text) as read:
         comparison = compare(record, again, read, load_rules(project.directory.ignore))
     divergence = None
     if comparison.significant:
-        again = load_record(project.graph, outcome.execution["uid"])
+        again = load_record(project.graph, outcome.execution.uid)
         # a deliberate change needs no experiment to confirm it as the cause
         seconds = CONFIRM_SECONDS if kind == "repetition" else 0
         divergence = explain_divergence(project, record, again, comparison, seconds=seconds)

@@ -120,7 +120,7 @@ def commit(
     ):
         now = checkouts.store_files(found, store, CREDENTIALS, say)
         if not find_changes(found, now):
-            return checkouts.unchanged_result(client.execution(found.execution).as_json(), found)
+            return checkouts.unchanged_result(client.execution(found.execution).document, found)
         sent = content_transfer.send(client.server, store, (kept.digest for kept in now.values()))
         told = {
             "execution": found.execution,
@@ -138,5 +138,6 @@ def commit(
             "secrets": client.given_secrets,
         }
         document = downloads.run_command(client.server, "commit", asked, say, transfer=sent)
-        checkouts.move_checkout(found, now, document["execution"])
+        execution = client.parse_execution(document["execution"]).document
+        checkouts.move_checkout(found, now, execution)
     return document

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
 from clew.api.delivery.http_client import Server
-from clew.api.executions import Execution
+from clew.api.executions import Execution, ExecutionList
 from clew.api.remote import caller_paths
+from clew.documents.executions import Execution as ExecutionDocument
+from clew.documents.executions import ExecutionPage
 from clew.documents.ids import Uid
 from clew.documents.maintenance import ProjectInfo
+from clew.documents.notes import Tags
 from clew.errors import Damaged
 from clew.settings import Settings
 
 API = "/api/v1"
+_PAGE = 1000
+"""Executions per request: the most that the server answers with."""
 D = TypeVar("D")
 
 
@@ -73,13 +82,50 @@ class Client:
         return self.query(name, target=target, asker=asker, **arguments)
 
     def executions(self) -> list[Execution]:
-        return [self.as_execution(document) for document in self.query("executions")]
+        return [*self.select(workers=True).executions][::-1]
+
+    def select(
+        self,
+        filters: Iterable[str] = (),
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+        workers: bool = False,
+    ) -> ExecutionList:
+        query: list[tuple[str, str]] = [("filter", text) for text in filters]
+        query += [("workers", str(workers).lower()), ("limit", str(min(limit or _PAGE, _PAGE)))]
+        query += [("since", since.isoformat())] if since else []
+        page = self._get_page(query)
+        found, total = page.executions, page.total or 0
+        while page.next is not None and (limit is None or len(found) < limit):
+            page = self._get_page([*query, ("after", page.next)])
+            found += page.executions
+        executions = tuple(map(self.as_execution, found[:limit]))
+        return ExecutionList(executions=executions, more=total - len(executions))
+
+    def _get_page(self, query: list[tuple[str, str]]) -> ExecutionPage:
+        answer = self.server.json("GET", f"{API}/executions", query=query)
+        return parse(answer, ExecutionPage, self.server)
 
     def execution(self, id: str) -> Execution:  # noqa: A002
-        return self.as_execution(self.query("execution", id=id))
+        return self.parse_execution(self.query("execution", id=id))
 
-    def as_execution(self, document: dict[str, Any]) -> Execution:
-        return Execution.read(document, ask=lambda uid: self.show(uid, detail=True))
+    def parse_execution(self, answer: object) -> Execution:
+        return self.as_execution(parse(answer, ExecutionDocument, self.server))
+
+    def as_execution(self, document: ExecutionDocument) -> Execution:
+        return Execution(document, lambda uid: self.show(uid, detail=True))
+
+    def tag(
+        self,
+        id: str,  # noqa: A002
+        add: Iterable[str],
+        remove: Iterable[str],
+    ) -> list[str]:
+        from clew.witness.environment import user_name
+
+        asked = {"add": [*add], "remove": [*remove], "agent": user_name(os.getuid())}
+        return [*self.post(f"executions/{quote(id, safe='')}/tags", Tags, asked).tags]
 
     def show(self, id: str, *, detail: bool) -> dict[str, Any]:  # noqa: A002
         document: dict[str, Any] = self.query("show", id=id, detail=detail)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,7 +17,7 @@ from urllib.parse import quote
 
 from clew import project_directory as directories
 from clew.api.delivery.http_client import Server, connect_server
-from clew.api.executions import Execution, Outcome
+from clew.api.executions import Execution, ExecutionList, Outcome
 from clew.api.local.project import LocalProject, open_local_project
 from clew.api.project import Progress, Project, Say, StrPath, ignore_message, ignore_progress
 from clew.api.remote import downloads
@@ -232,6 +233,16 @@ class RemoteProject(Project):
     def executions(self) -> list[Execution]:
         return self.client.executions()
 
+    def select(
+        self,
+        filters: Iterable[str] = (),
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+        workers: bool = False,
+    ) -> ExecutionList:
+        return self.client.select(filters, since=since, limit=limit, workers=workers)
+
     def execution(self, id: str) -> Execution:  # noqa: A002
         return self.client.execution(id)
 
@@ -286,6 +297,9 @@ class RemoteProject(Project):
     def note(self, target: str, **remarks: str) -> list[Note]:
         notes = self.client.query_target("note", target, remarks=remarks)
         return [*parse(notes, Notes, self.client.server).notes]
+
+    def tag(self, id: str, *names: str, remove: Iterable[str] = ()) -> list[str]:  # noqa: A002
+        return self.client.tag(id, names, remove)
 
     # -- exports
 
@@ -370,7 +384,7 @@ class RemoteProject(Project):
 
     def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
         removed = self.client.query("remove", ids=list(ids), dry_run=dry_run)
-        return [self.client.as_execution(document) for document in removed]
+        return [self.client.parse_execution(document) for document in removed]
 
     def gc(self, *, dry_run: bool = False) -> Reclaimed:
         query = {"dry_run": str(dry_run).lower()}
@@ -380,4 +394,4 @@ class RemoteProject(Project):
         return self.client.post("fsck", Check, seconds=_MAINTENANCE)
 
     def _as_repeated(self, document: dict[str, Any]) -> Repeated:
-        return Repeated.read(document, self.client.as_execution(document["execution"]))
+        return Repeated.read(document, self.client.parse_execution(document["execution"]))

@@ -2,112 +2,221 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
 import click
+import msgspec
+from msgspec.structs import asdict, replace
 
+from clew.cli.completion.candidates import complete_filters
 from clew.cli.main import COMMANDS
-from clew.cli.options import json_option
+from clew.cli.options import json_option, pager_option
 from clew.cli.output import (
     escape,
     format_command,
+    format_count,
     format_duration,
     format_time,
     print_json,
     print_message,
     print_table,
 )
+from clew.documents.executions import Change, Execution, ExecutionNode
+
+_SHOWN = 20
+"""How many executions a terminal shows unless the user says otherwise."""
+_LAUNCHER = "/clew/pipelines/tasks/launcher.py"
+_UNITS = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGO = re.compile(r"(\d{1,6}) *(s|min|m|h|d|w)")
 
 
-@click.command("list", short_help=COMMANDS["list"], epilog="Example: clew list --json | jq '.[-1]'")
-@click.option(
-    "--tree", is_flag=True, help="Show which execution each one is derived from, and how."
+@click.command(
+    "list",
+    short_help=COMMANDS["list"],
+    epilog="Examples: clew list --since today | clew list state:failed train.py | "
+    "clew list --json | jq '.[0]'",
 )
+@click.argument("filters", metavar="[FILTER]...", nargs=-1, shell_complete=complete_filters)
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Show the newest N executions."
+)
+@click.option("--since", metavar="TIME", help="Show executions since 2h, 3d, today or 2026-11-17.")
+@click.option(
+    "--tree", is_flag=True, help="Show which execution each one is derived from, and what differs."
+)
+@click.option("--workers", is_flag=True, help="Include the workers of pipeline runs.")
+@pager_option
 @json_option
-def command(tree: bool, as_json: bool) -> None:
-    """List the executions, oldest first: id, name, state, when, how long, command.
+def command(
+    filters: tuple[str, ...],
+    limit: int | None,
+    since: str | None,
+    tree: bool,
+    workers: bool,
+    as_json: bool,
+) -> None:
+    """List the executions, newest first: id, name, state, when, how long, command.
 
-    With --tree, derived executions are shown below their origin: repetitions, executions with
-    other parameters, and commits.
+    A FILTER is state:failed (or running, done, broken), name:TEXT, tag:NAME, made:elsewhere (or
+    made:here), or any text of the command, the name, a tag or a note. Executions must match all
+    filters. A terminal shows the newest 20 unless --limit is given.
     """
     import clew
 
+    if limit is None and sys.stdout.isatty() and not as_json:
+        limit = _SHOWN
     with clew.open() as project:
-        executions = [execution.as_json() for execution in project.executions()]
+        found = project.select(
+            filters,
+            since=_parse_since(since),
+            limit=None if tree else limit,
+            workers=workers or as_json,
+        )
         unrecovered = project.unrecovered
+    executions = [execution.document for execution in found.executions]
+    more = found.more
+    roots = build_tree(executions) if tree else []
+    if tree and limit:
+        roots, more = roots[:limit], len(roots[limit:])
     if as_json:
-        print_json(build_tree(executions) if tree else executions)
+        print_json(msgspec.to_builtins(roots if tree else executions))
+    elif not executions and (filters or since):
+        print_message("no execution matches; clew list shows all")
     elif not executions:
         print_message("no executions recorded yet; start with: clew exec -- COMMAND")
     elif tree:
-        columns = ("execution", "name", "state", "started", "took", "how", "command")
-        print_table(columns, tree_rows(build_tree(executions)))
+        columns = ("execution", "name", "state", "started", "took", "tags", "how", "command")
+        _print_table(columns, list(_tree_rows(roots)))
     else:
-        headings = ("id", "name", "state", "started", "took", "command")
-        print_table(headings, map(format_row, executions))
-    ids = {execution["uid"]: execution["id"] for execution in executions}
+        headings = ("id", "name", "state", "started", "took", "tags", "command")
+        _print_table(headings, list(map(format_row, executions)))
+    if more and not as_json:
+        print_message(f"{format_count(more, 'older execution')} not shown: use --limit N")
+    ids: dict[str, str | None] = {execution.uid: execution.id for execution in executions}
     for uid, why in unrecovered.items():
         print_message(
             f"clew: warning: the record of {ids.get(uid, uid)} is incomplete: {escape(why)}"
         )
 
 
-def format_row(execution: dict[str, Any]) -> tuple[str, ...]:
+def _parse_since(text: str | None) -> datetime | None:
+    """`2h` ago, `today`, `yesterday`, or a date or time of ISO 8601, local unless it has a zone."""
+    if text is None:
+        return None
+    now = datetime.now().astimezone()
+    if ago := _AGO.fullmatch(text):
+        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    if text in ("today", "yesterday"):
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return midnight - timedelta(days=text == "yesterday")
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(
+            f"--since {text!r} is not a time: use 30min, 2h, 3d, 1w, today, yesterday,"
+            " 2026-11-17 or 2026-11-17T09:30"
+        ) from None
+    return found if found.tzinfo else found.astimezone()
+
+
+def format_row(execution: Execution) -> tuple[str, ...]:
     return (
-        execution["id"],
-        execution["name"] or "",
-        format_state(execution) + _format_origin(execution),
-        format_time(execution["started"]),
-        format_duration(execution["seconds"]),
-        format_command(execution["command"]),
+        execution.id or "",
+        format_name(execution),
+        format_state(execution.state, execution.status, execution.signal)
+        + _format_origin(execution),
+        format_time(execution.started),
+        format_duration(execution.seconds),
+        " ".join(execution.tags),
+        format_program(execution),
     )
 
 
-def _format_origin(execution: dict[str, Any]) -> str:
-    if not execution["made_elsewhere"]:
+def format_name(execution: Execution) -> str:
+    """Its name, or the task that stands for it: what can be typed in place of the id."""
+    own = execution.kind == "reference" and not execution.made_elsewhere
+    return execution.name or (execution.task if own else None) or ""
+
+
+def format_program(execution: Execution) -> str:
+    """The command; of a Python component only its function, not how Clew calls it."""
+    words = execution.command
+    if len(words) == 4 and words[1].endswith(_LAUNCHER):
+        return escape(f"{words[3]}()")
+    return format_command(words)
+
+
+def _format_origin(execution: Execution) -> str:
+    if not execution.made_elsewhere:
         return ""
-    signer = execution["signed_by"]
+    signer = execution.signed_by
     return f" (made elsewhere, signed by {signer})" if signer else " (made elsewhere)"
 
 
-def format_state(execution: dict[str, Any]) -> str:
+def format_state(state: str, status: int | None, signal: int | None) -> str:
     """The state, with the cause of a failure: `failed 2`, `failed signal 9`."""
-    if execution["state"] != "failed":
-        return str(execution["state"])
-    if execution["signal"]:
-        return f"failed signal {execution['signal']}"
-    return f"failed {execution['status']}"
+    if state != "failed":
+        return state
+    return f"failed signal {signal}" if signal else f"failed {status}"
 
 
-def build_tree(executions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The executions without a parent, with those derived from them as `children`."""
-    nodes = {item["id"]: {**item, "how": None, "children": []} for item in executions}
+def build_tree(executions: Sequence[Execution]) -> list[ExecutionNode]:
+    """The executions whose parents are not among them, newest first; those derived from them are
+    their `children`, oldest first."""
+    from clew.replay.repeat.parameters import list_changes
+
+    nodes: dict[str | None, ExecutionNode] = {}
     roots = []
-    for node in nodes.values():
-        parent = nodes.get(node["parent"])
+    for execution in reversed(executions):
+        parent = nodes.get(execution.parent)
+        node = ExecutionNode(**asdict(execution), children=[])
         if parent is None:
             roots.append(node)
         else:
-            node["how"] = _relation(node, parent)
-            parent["children"].append(node)
-    return roots
+            changes = list_changes(parent.command, execution.command)
+            how = "parameters" if changes else "commit"
+            if execution.kind == "repetition":
+                how, changes = "repetition", []
+            node = replace(node, how=how, changes=changes)
+            parent.children.append(node)
+        nodes[execution.id] = node
+    return roots[::-1]
 
 
-def _relation(execution: dict[str, Any], parent: dict[str, Any]) -> str:
-    if execution["kind"] == "repetition":
-        return "repetition"
-    return "commit" if execution["command"] == parent["command"] else "parameters"
-
-
-def tree_rows(
-    nodes: list[dict[str, Any]], lead: str = "", *, top: bool = True
+def _tree_rows(
+    nodes: Sequence[ExecutionNode], lead: str = "", *, top: bool = True
 ) -> Iterator[tuple[str, ...]]:
     """One row per execution, with the lines of the tree before its id."""
     for node in nodes:
         last = node is nodes[-1]
         mark = "" if top else "└─ " if last else "├─ "
-        _, *rest, command_line = format_row(node)
-        yield (f"{lead}{mark}{node['id']}", *rest, node["how"] or "", command_line)
+        _, *rest, program = format_row(node)
+        yield (f"{lead}{mark}{node.id}", *rest, _format_relation(node), program)
         below = "" if top else lead + ("   " if last else "│  ")
-        yield from tree_rows(node["children"], below, top=False)
+        yield from _tree_rows(node.children, below, top=False)
+
+
+def _format_relation(node: ExecutionNode) -> str:
+    if node.how != "parameters":
+        return node.how or ""
+    return ", ".join(map(format_change, node.changes))
+
+
+def format_change(change: Change) -> str:
+    """`--rate 0.1 → 0.3`, `with --fast`, `without --fast`."""
+    if change.a is None:
+        return f"with {change.name} {change.b}".rstrip()
+    if change.b is None:
+        return f"without {change.name} {change.a}".rstrip()
+    return f"{change.name} {change.a} → {change.b}"
+
+
+def _print_table(headings: Sequence[str], rows: list[tuple[str, ...]]) -> None:
+    """A terminal shows no columns that are empty; in a pipe the columns are always the same."""
+    if sys.stdout.isatty():
+        used = [n for n, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+        headings, rows = [headings[n] for n in used], [tuple(row[n] for n in used) for row in rows]
+    print_table(headings, rows)

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option, target_argument
 from clew.cli.output import escape, print_json, print_line
 
+TEXT = "note"
+"""The key of a note that is text."""
+_PAIR = re.compile(r"([^\s=]+)=(.*)", re.DOTALL)
+
 
 @click.command(
-    "note", short_help=COMMANDS["note"], epilog="Example: clew note e2 verdict=good reviewer=Ann"
+    "note",
+    short_help=COMMANDS["note"],
+    epilog='Examples: clew note latest "the best so far" | clew note e2 verdict=good reviewer=Ann',
 )
 @target_argument
-@click.argument("pairs", metavar="KEY=VALUE...", nargs=-1)
+@click.argument("words", metavar="[TEXT | KEY=VALUE...]", nargs=-1)
 @json_option
-def command(target: str, pairs: tuple[str, ...], as_json: bool) -> None:
-    """Add notes to TARGET: an execution, a process, or a version of a file.
+def command(target: str, words: tuple[str, ...], as_json: bool) -> None:
+    """Add a note to TARGET: an execution, a process, or a version of a file.
 
-    Nothing is overwritten: a key may have several values. Without KEY=VALUE, the existing notes
-    are shown.
+    A note is TEXT, in quotes, or has a KEY. Nothing is overwritten: a key may have several values.
+    Without a note, the existing ones are shown. clew list finds executions by their notes.
     """
-    values = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not key or not equals:
-            raise click.UsageError(f"{pair!r} is not KEY=VALUE", click.get_current_context())
-        values[key] = value
+    values = _parse(words)
     import clew
 
     with clew.open() as project:
@@ -35,4 +38,22 @@ def command(target: str, pairs: tuple[str, ...], as_json: bool) -> None:
         print_json({"target": target, "notes": [note.as_json() for note in notes]})
         return
     for note in notes:
-        print_line(f"{escape(note.key)}={escape(note.value)}")
+        print_line(format_note(note.key, note.value))
+
+
+def _parse(words: tuple[str, ...]) -> dict[str, str]:
+    pairs = [_PAIR.fullmatch(word) for word in words]
+    values = {pair[1]: pair[2] for pair in pairs if pair}
+    if len(words) == 1 and not values and words[0].strip() and not words[0].startswith("="):
+        return {TEXT: words[0]}
+    if None in pairs:
+        raise click.UsageError(
+            f"{words[pairs.index(None)]!r} is not KEY=VALUE; put a text in quotes",
+            click.get_current_context(),
+        )
+    return values
+
+
+def format_note(key: str, value: str) -> str:
+    """A note on one line: its text, or `key=value`."""
+    return escape(value) if key == TEXT else f"{escape(key)}={escape(value)}"

@@ -108,7 +108,7 @@ def _print_shared(url: str, as_json: bool) -> None:
                     execution["uid"][:8],
                     execution["id"],
                     execution["name"] or "",
-                    format_state(execution),
+                    format_state(execution["state"], execution["status"], execution["signal"]),
                     format_time(execution["started"]),
                     execution["here"] or "",
                     format_command(execution["command"]),

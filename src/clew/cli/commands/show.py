@@ -79,7 +79,10 @@ def command(execution: str, part: str | None, as_json: bool) -> None:
 
 def summarize(document: dict[str, Any]) -> Iterator[str]:
     name = f"  {escape(document['name'])}" if document["name"] else ""
-    yield bold(escape(document["id"]) + name) + f"  {escape(format_state(document))}"
+    yield (
+        bold(escape(document["id"]) + name)
+        + f"  {escape(format_state(document['state'], document['status'], document['signal']))}"
+    )
     yield format_command(document["command"])
     took = format_duration(document["seconds"])
     yield dim(

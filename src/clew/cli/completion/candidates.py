@@ -35,10 +35,23 @@ def complete_targets(
     ]
 
 
+def complete_filters(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The filters of `clew list`: behind `tag:` the tags, behind `name:` the names."""
+    return _search(incomplete, _list_filters)
+
+
+def complete_tags(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return _search(incomplete, _list_tags)
+
+
 def complete_runs(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    return _search(incomplete, _list_runs)
+    return _search(incomplete, _list_run_ids)
 
 
 def complete_tasks(
@@ -47,7 +60,7 @@ def complete_tasks(
     """`r1/train`, step by step: the run, then its tasks."""
     if "/" in incomplete:
         return _search(incomplete, _list_tasks)
-    found = _search(incomplete, _list_runs)
+    found = _search(incomplete, _list_run_ids)
     for item in found:
         item.value += "/"
     return found
@@ -80,10 +93,29 @@ def _search(
 def _list_ids(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
     from clew.cli.output import format_command
 
-    for execution in reversed(project.executions()):
+    for n, execution in enumerate(project.select().executions):
+        if n == 0:
+            yield "latest", format_command(execution.command)
         for word in filter(None, (execution.id, execution.name)):
             yield word, format_command(execution.command)
     yield from _list_runs(project, incomplete)
+
+
+def _list_filters(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
+    for state in ("running", "done", "failed", "broken"):
+        yield f"state:{state}", ""
+    for origin in ("elsewhere", "here"):
+        yield f"made:{origin}", ""
+    for execution in project.select().executions:
+        if execution.name:
+            yield f"name:{execution.name}", ""
+    for tag, _ in _list_tags(project, incomplete):
+        yield f"tag:{tag}", ""
+
+
+def _list_tags(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
+    tags = {tag for execution in project.select().executions for tag in execution.tags}
+    return ((tag, "") for tag in sorted(tags))
 
 
 def _list_runs(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
@@ -91,9 +123,18 @@ def _list_runs(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
         yield run.id or run.uid, f"{run.name}, {run.state}"
 
 
+def _list_run_ids(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
+    """As `_list_runs`, with `latest`, which elsewhere is an execution."""
+    for n, (text, help_) in enumerate(_list_runs(project, incomplete)):
+        if n == 0:
+            yield "latest", help_
+        yield text, help_
+
+
 def _list_tasks(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
-    for task in project.pipelines.show(incomplete.partition("/")[0]).tasks:
-        yield task.id, task.state
+    run = incomplete.partition("/")[0]
+    for task in project.pipelines.show(run).tasks:
+        yield f"{run}/{task.name}", task.state
 
 
 def _list_parts(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from clew.errors import NotFound
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import RunRequest
 from clew.pipelines.runs.run_states import FINAL_STATES
-from clew.prov.graph import Graph
+from clew.prov.graph import LATEST, Graph
 from clew.prov.queries.executions import IsRunning
 from clew.prov.queries.pipelines import runs as records
 
@@ -61,7 +61,9 @@ def list_runs(graph: Graph, *, alive: IsRunning) -> list[Run]:
 
 
 def get_run(graph: Graph, text: str, *, alive: IsRunning) -> RunWithTasks:
-    """The run that `text` names by id (`r1`) or uid. `alive`: does a process hold its lock?"""
+    """The run that `text` names by id (`r1`), uid or `latest`. `alive`: does a process hold its
+    lock?"""
+    text = _resolve_latest(graph, text)
     try:
         recorded = records.get_run(graph, text, alive=alive)
     except NotFound:
@@ -91,13 +93,20 @@ def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> RunWith
 
 
 def find_uid(graph: Graph, text: str) -> Uid:
-    """The uid of the run that `text` names by id or uid."""
+    """The uid of the run that `text` names by id, uid or `latest`."""
+    text = _resolve_latest(graph, text)
     try:
         return records.find_run(graph, text).uid
     except NotFound:
         if find_request(graph, text) is None:
             raise
         return Uid(text)
+
+
+def _resolve_latest(graph: Graph, text: str) -> str:
+    """The uid of the newest run, also if it waits to be started; any other text as it is."""
+    newest = list_positions(graph, Position(), 1) if text == LATEST else []
+    return newest[0].uid if newest else text
 
 
 def find_request(graph: Graph, uid: str) -> RunRequest | None:

@@ -160,7 +160,7 @@ class ProcessAttempt:
             output = self._host.take_output()
             if self.container is not None:
                 self.container.clear()
-        self.execution = ran.execution["uid"]
+        self.execution = ran.execution.uid
         if ran.status:
             return TaskResult(error=explain_failure(ran.status, output))
         return self._files.read_result()

@@ -1,4 +1,4 @@
-"""List executions, and find one by id, name or uid.
+"""Find an execution by id, name or uid, and build the documents of executions.
 
 The last event of an execution has its totals, so a list costs one query; only the totals of broken
 and running executions are counted from their rows.
@@ -7,32 +7,40 @@ and running executions are counted from their rows.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from clew.documents.executions import Execution
 from clew.documents.ids import ExecutionId, Uid
 from clew.errors import NotFound
-from clew.prov.graph import Graph
+from clew.prov.graph import LATEST, Graph
 from clew.prov.queries.formats import execution_id, format_time
+from clew.prov.queries.tags import load_tags
 from clew.prov.row_keys import activity_key
 
 IsRunning = Callable[[str], bool]
 """Whether the execution with this uid is running. A file lock decides, not the graph."""
 
-_LINES = """
-SELECT x.id, x.uid, x.number, x.name, x.begun, x.made_elsewhere, s.at, s.command, s.cwd,
+WORKER = "worker"
+"""The label of the first process of a worker, from which the tasks of pipeline runs are forked."""
+EXECUTIONS = """
+SELECT x.id, x.uid, x.number, x.name, x.begun, x.made_elsewhere, p.name, s.at, s.command, s.cwd,
        s.agent, s.parent, s.mode, s.collection, e.at, e.status, e.signal,
        e.processes, e.inputs, e.outputs, e.bytes, e.new_bytes
 FROM execution x LEFT JOIN started s ON s.id = x.id LEFT JOIN ended e ON e.activity = x.id
+LEFT JOIN started p ON p.execution = x.id AND p.number = 1 AND p.id <> x.id
 WHERE x.project = ? {} ORDER BY x.number, e.n
 """
-_ALL = _LINES.replace("{}", "")
-_ONE = _LINES.replace("{}", "AND x.id = ?")
-_PAGE = _LINES.replace(
-    "{}",
-    "AND x.id IN (SELECT id FROM execution WHERE project = ? AND number < ?"
-    " ORDER BY number DESC LIMIT ?)",
-)
+NO_WORKER = f"""
+AND NOT EXISTS (SELECT 1 FROM started w
+                WHERE w.execution = x.id AND w.number = 1 AND w.name = '{WORKER}')
+"""  # noqa: S608
+_ONE = EXECUTIONS.replace("{}", "AND x.id = ?")
+_END = 14
+"""The first column of EXECUTIONS that is of an end."""
+_TASK_LABEL = re.compile(r"(r[1-9]\d{0,15}/[^:]+?)(?:~\d+)?")
+"""The label of the first process of a task. Other attempts have directories `train~2`."""
 _FAMILY = """
 SELECT x.id, x.uid, x.number, s.parent FROM execution x LEFT JOIN started s ON s.id = x.id
 WHERE x.project = ?
@@ -41,6 +49,10 @@ _FIND = "SELECT id, uid, number, made_elsewhere FROM execution WHERE project = ?
 _BY_NUMBER = _FIND + "number = ?"
 _BY_NAME = _FIND + "name = ?"
 _BY_ID = _FIND + "id = ?"
+_NEWEST = f"""
+SELECT x.id, x.uid, x.number, x.made_elsewhere FROM execution x
+WHERE x.project = ? {NO_WORKER} ORDER BY x.number DESC LIMIT 1
+"""  # noqa: S608
 _SIGNED = """
 SELECT g.execution, g.key FROM signature g JOIN execution x ON x.id = g.execution
 WHERE x.project = ? ORDER BY g.key
@@ -63,16 +75,19 @@ class ExecutionRef(NamedTuple):
 
 
 def find_execution(graph: Graph, text: str) -> ExecutionRef:
-    """The execution a user calls `e2`, by its name, by its uid, or as a task: `r1/train`."""
+    """The execution of this id (`e2`), name, uid or task (`r1/train`). `latest` is the newest that
+    is not a worker of pipelines."""
     row = None
-    if text[:1] == "e" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
+    if text == LATEST:
+        row = graph.connection.row(_NEWEST, (graph.project,))
+    elif text[:1] == "e" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
         row = graph.connection.row(_BY_NUMBER, (graph.project, int(text[1:])))
     if row is None and len(text) == 32:  # before names: an imported name may read as a uid
         key = activity_key(graph.project_uid, text)
         row = graph.connection.row(_BY_ID, (graph.project, key))
     if row is None and _is_text(text):
         row = graph.connection.row(_BY_NAME, (graph.project, text))
-    if row is None and text[:1] == "r" and "/" in text:
+    if row is None and "/" in text:
         from clew.prov.queries.pipelines.runs import resolve_task
 
         if known := resolve_task(graph, text):
@@ -90,25 +105,16 @@ def _is_text(text: str) -> bool:
         return False
 
 
-def list_executions(graph: Graph, *, alive: IsRunning) -> list[dict[str, Any]]:
+def list_executions(graph: Graph, *, alive: IsRunning) -> list[Execution]:
     """All executions, oldest first."""
-    return _build_documents(graph, graph.connection.rows(_ALL, (graph.project,)), alive)
+    rows = graph.connection.rows(EXECUTIONS.replace("{}", ""), (graph.project,))
+    return build_documents(graph, rows, alive)
 
 
-def list_executions_before(
-    graph: Graph, *, before: int, limit: int, alive: IsRunning
-) -> list[dict[str, Any]]:
-    """At most `limit` executions with numbers below `before`, the newest first."""
-    rows = graph.connection.rows(_PAGE, (graph.project, graph.project, before, limit))
-    return _build_documents(graph, rows, alive)[::-1]
-
-
-def get_execution(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
-    """One execution's line, by id, name or uid."""
+def get_execution(graph: Graph, text: str, *, alive: IsRunning) -> Execution:
+    """The document of one execution, by what a user calls it."""
     found = find_execution(graph, text)
-    return _build_documents(graph, graph.connection.rows(_ONE, (graph.project, found.key)), alive)[
-        0
-    ]
+    return build_documents(graph, graph.connection.rows(_ONE, (graph.project, found.key)), alive)[0]
 
 
 def _suggest_name(graph: Graph, text: str) -> str:
@@ -119,19 +125,26 @@ def _suggest_name(graph: Graph, text: str) -> str:
     return f"did you mean {close[0]}? clew list" if close else "clew list"
 
 
-def _build_documents(
-    graph: Graph, rows: list[tuple[Any, ...]], alive: IsRunning
-) -> list[dict[str, Any]]:
-    merged: dict[int, list[Any]] = {}
+def build_documents(graph: Graph, rows: list[tuple[Any, ...]], alive: IsRunning) -> list[Execution]:
+    """The documents of the executions in these rows of EXECUTIONS, in their order."""
+    merged: dict[int, tuple[Any, ...]] = {}
     for row in rows:
-        known = merged.setdefault(row[0], list(row))
+        known = merged.get(row[0])
+        if known is None:
+            merged[row[0]] = row
+            continue
         # A second `ended` adds to the first: later words win, silence changes nothing.
-        known[13:] = [
-            old if new is None else new for old, new in zip(known[13:], row[13:], strict=True)
-        ]
-    kin = _Family(graph, any(row[10] is not None or row[12] is not None for row in merged.values()))
+        pairs = zip(known[_END:], row[_END:], strict=True)
+        ends = (old if new is None else new for old, new in pairs)
+        merged[row[0]] = (*known[:_END], *ends)
+    is_derived = any(row[11] is not None or row[13] is not None for row in merged.values())
+    kin = _Family(graph, is_derived)
     signers = _signers(graph) if any(row[5] for row in merged.values()) else {}
-    return [_build_document(graph, row, kin, signers, alive) for row in merged.values()]
+    tags = load_tags(graph, merged)
+    return [
+        _build_document(graph, row, kin, signers.get(key), tags.get(key, []), alive)
+        for key, row in merged.items()
+    ]
 
 
 def _signers(graph: Graph) -> dict[int, str]:
@@ -146,9 +159,14 @@ def _signers(graph: Graph) -> dict[int, str]:
 
 
 def _build_document(
-    graph: Graph, row: list[Any], kin: _Family, signers: dict[int, str], alive: IsRunning
-) -> dict[str, Any]:
-    (key, uid, number, name, begun, elsewhere, started, command, cwd, agent, parent, mode,
+    graph: Graph,
+    row: tuple[Any, ...],
+    kin: _Family,
+    signer: str | None,
+    tags: list[str],
+    alive: IsRunning,
+) -> Execution:
+    (key, uid, number, name, begun, elsewhere, label, started, command, cwd, agent, parent, mode,
      collection, ended, status, signal, *totals) = row  # fmt: skip
     started = begun if started is None else started
     if ended is not None:
@@ -160,26 +178,35 @@ def _build_document(
 
         counted = count(graph, key)
         totals = [c if t is None else t for t, c in zip(totals, (*counted, None), strict=True)]
-    return {
-        "id": execution_id(number),
-        "uid": uid,
-        "name": name,
-        "command": json.loads(command) if command else [],
-        "cwd": cwd,
-        "agent": agent,
-        "started": format_time(started),
-        "ended": format_time(ended),
-        "seconds": None if ended is None else round((ended - started) / 1e9, 6),
-        "state": state,
-        "status": status,
-        "signal": signal,
-        "kind": mode or "reference",
-        "parent": kin.name(parent),
-        "collection": kin.collection(collection, key, number),
-        "made_elsewhere": bool(elsewhere) or graph.foreign,
-        "signed_by": signers.get(key),
-        **dict(zip(("processes", "inputs", "outputs", "bytes", "new_bytes"), totals, strict=True)),
-    }
+    processes, inputs, outputs, size, new_bytes = totals
+    task = _TASK_LABEL.fullmatch(label) if label else None
+    return Execution(
+        id=execution_id(number),
+        uid=uid,
+        name=name,
+        command=json.loads(command) if command else [],
+        cwd=cwd,
+        agent=agent,
+        started=format_time(started),
+        ended=format_time(ended),
+        seconds=None if ended is None else round((ended - started) / 1e9, 6),
+        state=state,
+        status=status,
+        signal=signal,
+        kind=mode or "reference",
+        parent=kin.name(parent),
+        collection=kin.collection(collection, key, number),
+        made_elsewhere=bool(elsewhere) or graph.foreign,
+        signed_by=signer,
+        processes=processes,
+        inputs=inputs,
+        outputs=outputs,
+        bytes=size,
+        new_bytes=new_bytes,
+        task=task[1] if task else None,
+        worker=label == WORKER,
+        tags=tags,
+    )
 
 
 class _Family:
@@ -191,7 +218,7 @@ class _Family:
         self._by_uid = {row[1]: int(row[2]) for row in rows}
         self._parent = {row[0]: row[3] for row in rows}
 
-    def name(self, key: int | None) -> str | None:
+    def name(self, key: int | None) -> ExecutionId | None:
         number = None if key is None else self._number.get(key)
         return None if number is None else execution_id(number)
 

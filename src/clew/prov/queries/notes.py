@@ -14,6 +14,7 @@ from clew.documents.ids import Digest
 from clew.documents.notes import Note
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.steps import Version
+from clew.prov.queries.tags import TAG, UNTAG
 from clew.prov.queries.targets import Target
 from clew.prov.row_keys import digest_bytes, digest_text, key_function, location_key
 
@@ -70,9 +71,13 @@ def add_note(graph: Graph, target: Target, name: str, value: str, *, agent: str)
 
 
 def list_notes(graph: Graph, target: Target) -> list[Note]:
-    """The notes on the target, in order."""
+    """The notes on the target, in order; tags are none."""
     if target.kind in ("execution", "process"):
-        rows = graph.connection.rows(_ON_ACTIVITY, (target.keys[0],))
+        rows = [
+            row
+            for row in graph.connection.rows(_ON_ACTIVITY, (target.keys[0],))
+            if row[2] not in (TAG, UNTAG)
+        ]
     else:
         location = location_key(graph.project_uid, target.locator or "")
         about = {key for (key,) in graph.connection.rows_in(_EXECUTIONS, target.keys)}

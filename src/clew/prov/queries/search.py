@@ -1,4 +1,4 @@
-"""Finding things by what one remembers: a part of a path or a command, a name, a digest."""
+"""Find things by a part of a path, name, command, note or tag; or by a digest."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal
 from clew.documents.document import from_nanoseconds
 from clew.documents.lineage import Hit
 from clew.prov.graph import Graph
+from clew.prov.queries.execution_list import LIKE, like, like_json
 from clew.prov.queries.formats import (
     execution_id,
     locator_kind,
@@ -16,15 +17,21 @@ from clew.prov.queries.formats import (
     run_id,
     version_id,
 )
+from clew.prov.queries.tags import TAG
 from clew.prov.queries.targets import SHORTEST_DIGEST
 from clew.prov.row_keys import digest_text
 
-_ESCAPES = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\"})
-_LIKE = r"LIKE ? ESCAPE '\'"
 _NAMED = f"""
 SELECT x.number, x.name, s.command, s.at FROM execution x JOIN started s ON s.id = x.id
-WHERE x.project = ? AND (lower(x.name) {_LIKE} OR lower(s.command) {_LIKE})
+WHERE x.project = ? AND (lower(x.name) {LIKE} OR lower(s.command) {LIKE})
 ORDER BY x.number DESC LIMIT ?
+"""  # noqa: S608
+_NOTED = f"""
+SELECT x.number, n.name, n.value, n.at FROM note n JOIN execution x ON x.id = n.activity
+WHERE x.project = ? AND lower(n.value) {LIKE} AND n.name <> 'untag' AND NOT EXISTS
+  (SELECT 1 FROM note u WHERE n.name = 'tag' AND u.activity = n.activity AND u.name = 'untag'
+   AND u.value = n.value AND u.at >= n.at)
+ORDER BY n.at DESC LIMIT ?
 """  # noqa: S608
 _RUNS = """
 SELECT r.number, s.facets, s.at FROM run r JOIN started s ON s.id = r.id
@@ -33,11 +40,11 @@ WHERE r.project = ? ORDER BY r.number DESC LIMIT 1000
 _PROCESSES = f"""
 SELECT x.number, s.number, s.uid, s.command, s.at FROM started s
 JOIN execution x ON x.id = s.execution
-WHERE x.project = ? AND s.kind = 'process' AND lower(s.command) {_LIKE}
+WHERE x.project = ? AND s.kind = 'process' AND lower(s.command) {LIKE}
 ORDER BY s.at DESC LIMIT ?
 """  # noqa: S608
 _PATHS = f"""
-SELECT l.id, l.locator FROM location l WHERE l.project = ? AND lower(l.locator) {_LIKE} LIMIT ?
+SELECT l.id, l.locator FROM location l WHERE l.project = ? AND lower(l.locator) {LIKE} LIMIT ?
 """  # noqa: S608
 _VERSIONS = """
 SELECT v.location, x.number, l.locator, v.ordinal, v.at, c.digest, c.size FROM version v
@@ -56,12 +63,11 @@ def search(graph: Graph, text: str, *, limit: int) -> list[Hit]:
     """What `text` is a part of, executions and runs first; at most `limit` of each kind."""
     if (digits := _digits(text)) is not None:
         return _by_digest(graph, digits, limit)
-    part = f"%{text.lower().translate(_ESCAPES)}%"
-    # In its row a command is JSON: what JSON escapes is looked for as it stands there.
-    inner = f"%{json.dumps(text.lower())[1:-1].translate(_ESCAPES)}%"
+    part, inner = like(text), like_json(text)
     rows = graph.connection.rows
     found = _runs(graph, text.lower())[:limit]
     found += [_execution(*row) for row in rows(_NAMED, (graph.project, part, inner, limit))]
+    found += [_noted(*row) for row in rows(_NOTED, (graph.project, part, limit))]
     found += [_process(*row) for row in rows(_PROCESSES, (graph.project, inner, limit))]
     return found + _by_path(graph, part, limit)
 
@@ -110,6 +116,17 @@ def _execution(number: int, name: str | None, command: str, at: int) -> Hit:
         id=execution_id(number),
         label=name or " ".join(json.loads(command)),
         by="name" if name else "command",
+        execution=execution_id(number),
+        at=from_nanoseconds(at),
+    )
+
+
+def _noted(number: int, name: str, value: str, at: int) -> Hit:
+    return Hit(
+        kind="execution",
+        id=execution_id(number),
+        label=value,
+        by="tag" if name == TAG else "note",
         execution=execution_id(number),
         at=from_nanoseconds(at),
     )

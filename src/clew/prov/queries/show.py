@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
 from clew.prov.queries.executions import ExecutionRef, IsRunning, find_execution, get_execution
@@ -71,7 +73,7 @@ def show_execution(
     paths = [str(path_fields(locator)["path"]) for (locator,) in unstored]
     names, tree = list_processes(graph, found)
     answer = {
-        **get_execution(graph, found.id, alive=alive),
+        **msgspec.to_builtins(get_execution(graph, found.id, alive=alive)),
         "tree": tree,
         "environment": {
             **{name: value for name, value in facets.items() if name not in _SHOWN_ELSEWHERE},

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from clew.documents.executions import Change
 from clew.errors import UsageError
 
 _WORD = re.compile(r"(-{0,2})([A-Za-z_][\w.-]*)(=?)(.*)", re.DOTALL)
@@ -61,6 +62,27 @@ def set_parameter(command: Sequence[str], name: str, value: str) -> tuple[int, s
     names = ", ".join(parameter.prefix + parameter.name for parameter in known)
     hint = f"it has: {names}" if names else "count its words: --set N=V"
     raise UsageError(f"the command has no parameter {name}", hint=hint)
+
+
+def list_changes(before: Sequence[str], after: Sequence[str]) -> list[Change]:
+    """The parameters of two commands that differ; words without a name are counted from 0."""
+    if len(before) != len(after):
+        a, b = (
+            {p.prefix + p.name: p.value or "" for p in list_parameters(c)} for c in (before, after)
+        )
+        return [Change(name=n, a=a.get(n), b=b.get(n)) for n in {**a, **b} if a.get(n) != b.get(n)]
+    names = {p.position: p for p in list_parameters(after)}
+    found = []
+    for position, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old == new:
+            continue
+        known = names.get(position)
+        if known and old.startswith(known.lead):
+            lead = len(known.lead)
+            found.append(Change(name=known.prefix + known.name, a=old[lead:], b=new[lead:]))
+        else:
+            found.append(Change(name=f"word {position}", a=old, b=new))
+    return found
 
 
 def possible_files(words: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.documents.differences import Divergence
+from clew.documents.executions import Execution
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import path_fields
@@ -16,7 +17,7 @@ from clew.replay.repeat.repeat_plan import RepeatPlan
 class RepeatReport:
     """A repeat compared with its original, and why they differ."""
 
-    execution: Mapping[str, Any]
+    execution: Execution
     of: str
     comparison: Comparison
     divergence: Divergence | None
@@ -26,7 +27,7 @@ class RepeatReport:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "execution": dict(self.execution),
+            "execution": self.execution.as_json(),
             "of": self.of,
             "verdict": self.comparison.verdict,
             "differences": [difference.as_json() for difference in self.comparison.differences],

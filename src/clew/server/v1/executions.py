@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field, StringConstraints
 
 from clew.api.local.export import report
-from clew.prov.queries import executions
+from clew.errors import UsageError
+from clew.prov.queries.execution_list import list_executions as list_executions_and_count
+from clew.prov.queries.execution_list import parse_conditions, select_executions
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.files import list_files as files_of
 from clew.prov.queries.show import describe_file, load_facets
@@ -18,21 +23,57 @@ from clew.server.v1.dependencies import Limit, ProjectDep, Text
 router = APIRouter(tags=["executions"])
 
 Id = Annotated[Text, Path(description="`e2`, its name, or its uid.", examples=["e1"])]
-_LAST = 10**15
+Filter = Annotated[
+    Text,
+    StringConstraints(max_length=1000),
+    Field(
+        description="`state:failed`, `name:TEXT`, `tag:NAME`, `made:elsewhere`, `made:here`, or"
+        " any text of the command, the name, a tag or a note."
+    ),
+]
+Since = Annotated[
+    str,
+    Query(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]{5,15}(Z|[+-][0-9:]{5})?)?$",
+        description="Started then or later: a time of ISO 8601, in UTC unless it has a zone.",
+        examples=["2026-11-17"],
+    ),
+]
 
 
 @router.get("/executions", response_model=schemas.Executions)
 def list_executions(
     project: ProjectDep,
+    filters: Annotated[list[Filter] | None, Query(alias="filter", max_length=20)] = None,
+    since: Since | None = None,
+    workers: Annotated[bool, Query(description="Include workers of pipeline runs.")] = True,
     limit: Limit = 100,
     after: Annotated[str | None, Query(pattern=r"^e[0-9]{1,15}$")] = None,
 ) -> Any:
-    before = int(after[1:]) if after else _LAST
-    listed = executions.list_executions_before(
-        project.graph, before=before, limit=limit + 1, alive=project.is_alive
+    """Executions that match all filters, newest first."""
+    graph, alive = project.graph, project.is_alive
+    start = _parse_time(since) if since else None
+    conditions = parse_conditions(
+        filters or (), since=start, workers=workers, foreign=graph.foreign
     )
-    more = len(listed) > limit
-    return {"executions": listed[:limit], "next": listed[limit - 1]["id"] if more else None}
+    if after is None:
+        page, rest = list_executions_and_count(graph, conditions, alive=alive, limit=limit)
+        more, total = bool(rest), len(page) + rest
+    else:
+        page = select_executions(
+            graph, conditions, alive=alive, before=int(after[1:]), limit=limit + 1
+        )
+        more, total = len(page) > limit, None
+    shown = msgspec.to_builtins(page[:limit])
+    return {"executions": shown, "next": shown[-1]["id"] if more else None, "total": total}
+
+
+def _parse_time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text} is not a time", hint="2026-11-17T09:30:00Z") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 @router.get(

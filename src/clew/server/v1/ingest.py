@@ -187,7 +187,7 @@ def _store_events(
             for uid in dict.fromkeys(event.execution for event in events)
         ]
     transfers.end(transfer)
-    ingested = [IngestedExecution(uid=e["uid"], id=e["id"], name=e["name"]) for e in executions]
+    ingested = [IngestedExecution(uid=e.uid, id=e.id or "", name=e.name) for e in executions]
     return IngestResult(events=len(events), executions=ingested)
 
 

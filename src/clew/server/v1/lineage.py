@@ -40,7 +40,9 @@ def get_between(
 @router.get("/search")
 def get_search(
     project: ProjectDep,
-    q: Annotated[Text, Query(description="A part of a path, name or command; or a digest.")],
+    q: Annotated[
+        Text, Query(description="A part of a path, name, command, note or tag; or a digest.")
+    ],
     limit: Limit = 50,
 ) -> SearchResults:
     """Objects that contain `q`; at most `limit` of each kind."""

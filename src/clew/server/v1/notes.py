@@ -1,4 +1,4 @@
-"""Notes: what people say about things."""
+"""Notes and tags: what users say about executions, processes and files."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from clew.api.local.notes import MAX_LENGTH, note
-from clew.documents.notes import Notes
+from clew.api.local.notes import MAX_LENGTH, note, tag
+from clew.documents.notes import Notes, Tags
 from clew.server.v1.dependencies import ProjectDep, Target, Text
 from clew.server.v1.document_router import DocumentRouter
+from clew.server.v1.executions import Id
 
 router = DocumentRouter(tags=["notes"])
 
@@ -24,6 +25,22 @@ class NewNotes(BaseModel):
 
     target: Annotated[Text, Field(examples=["e1"])]
     notes: Annotated[dict[_Name, _Words], Field(min_length=1, max_length=100)]
+
+
+class TagChanges(BaseModel):
+    """`agent`: the user who tags; by default the server's."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    add: Annotated[list[Text], Field(max_length=100)] = []
+    remove: Annotated[list[Text], Field(max_length=100)] = []
+    agent: Annotated[Text, Field(max_length=1024)] | None = None
+
+
+@router.post("/executions/{id}/tags")
+def change_tags(project: ProjectDep, id: Id, changes: TagChanges) -> Tags:  # noqa: A002
+    """Add and remove tags of an execution. The response has those that it has then."""
+    return Tags(tags=tuple(tag(project, id, changes.add, changes.remove, changes.agent)))
 
 
 @router.get("/notes")

@@ -39,13 +39,18 @@ class Execution(Document):
     outputs: int
     bytes: int | None
     new_bytes: int | None
+    task: str | None
+    worker: bool
+    tags: list[str]
 
 
 class Executions(Document):
-    """Newest first. `next`: the `after` of the next page; null on the last page."""
+    """Newest first. `next`: the `after` of the next page; null on the last page. `total`: the
+    number on all pages; only on the first page."""
 
     executions: list[Execution]
     next: str | None
+    total: int | None
 
 
 class Process(Document):

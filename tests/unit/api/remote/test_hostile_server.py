@@ -207,7 +207,7 @@ def restore(tmp_path: Path, text: str, path: str, **more: Any) -> None:
         digest = store.put_bytes(data).digest
     told = {"label": "e1:x", "digest": digest, "size": 4, "mode": 0o104755, "mtime": 1}
     version = {**told, "kind": "version", "locator": f"file://m{path}", "stored": True}
-    execution = dict.fromkeys(EXECUTION) | {"cwd": "/w", "command": [], "id": "e1"}
+    execution = {"cwd": "/w", "command": [], "id": "e1", "uid": "a" * 32, "state": "done"}
     answers: dict[str, Answer] = {
         "commands/ask/version": lambda _: {**version, "execution": 1},
         "commands/ask/execution": lambda _: execution,

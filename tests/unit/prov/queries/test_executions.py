@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.prov.execution_builder import ExecutionBuilder, digest, locator
 
@@ -14,7 +15,7 @@ from clew.prov.queries.show import show_execution
 EXECUTION = {
     "id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state",
     "status", "signal", "kind", "parent", "collection", "made_elsewhere", "signed_by",
-    "processes", "inputs", "outputs", "bytes", "new_bytes",
+    "processes", "inputs", "outputs", "bytes", "new_bytes", "task", "worker", "tags",
 }  # fmt: skip
 
 
@@ -30,8 +31,9 @@ def test_an_execution_that_is_done(graph: Graph) -> None:
     builder.end(0, processes=3, inputs=10, outputs=2, bytes=5, new_bytes=4)
     graph.fold(builder.events)
     [found] = list_executions(graph, alive=never)
-    assert found.keys() == EXECUTION
-    assert found == found | {
+    document = msgspec.to_builtins(found)
+    assert document.keys() == EXECUTION
+    assert document == document | {
         "id": "e1", "uid": "a" * 32, "name": "n", "command": ["make", "all"], "cwd": "/w",
         "agent": "ann", "started": "2023-11-14T22:13:20.000000Z", "state": "done", "status": 0,
         "signal": None, "kind": "reference", "parent": None, "collection": "e1",
@@ -48,7 +50,7 @@ def test_an_execution_that_is_done(graph: Graph) -> None:
 def test_how_it_ended(graph: Graph, status: int | None, signal: int | None, state: str) -> None:
     graph.fold(ExecutionBuilder("a").end(status, signal=signal).events)
     [found] = list_executions(graph, alive=lambda _: True)
-    assert (found["state"], found["status"], found["signal"]) == (state, status, signal)
+    assert (found.state, found.status, found.signal) == (state, status, signal)
 
 
 def test_one_that_never_ended_is_running_while_its_lock_is_held_and_counted(graph: Graph) -> None:
@@ -60,18 +62,20 @@ def test_one_that_never_ended_is_running_while_its_lock_is_held_and_counted(grap
     builder.delete(process, "/w/gone")
     graph.fold(builder.events)
     [found] = list_executions(graph, alive=lambda uid: uid == "a" * 32)
-    assert (found["state"], found["ended"], found["seconds"]) == ("running", None, None)
+    assert (found.state, found.ended, found.seconds) == ("running", None, None)
     [found] = list_executions(graph, alive=never)
-    assert found["state"] == "broken"
-    counted = [found[name] for name in ("processes", "inputs", "outputs", "bytes", "new_bytes")]
+    assert found.state == "broken"
+    counted = [
+        getattr(found, name) for name in ("processes", "inputs", "outputs", "bytes", "new_bytes")
+    ]
     assert counted == [1, 1, 1, 7, None]
 
 
 def test_one_that_only_began_is_listed(graph: Graph) -> None:
     graph.begin("a" * 32, name="n")
     [found] = list_executions(graph, alive=never)
-    assert (found["id"], found["state"], found["command"]) == ("e1", "broken", [])
-    assert found["started"] is not None
+    assert (found.id, found.state, found.command) == ("e1", "broken", [])
+    assert found.started is not None
 
 
 def test_families(graph: Graph) -> None:
@@ -80,10 +84,7 @@ def test_families(graph: Graph) -> None:
     graph.fold(ExecutionBuilder("c", parent="b" * 32, facets={"kind": "modification"}).end().events)
     graph.fold(ExecutionBuilder("d", facets={"collection": "b" * 32}).end().events)
     graph.fold(ExecutionBuilder("e", facets={"collection": "elsewhere"}).end().events)
-    found = [
-        (e["id"], e["kind"], e["parent"], e["collection"])
-        for e in list_executions(graph, alive=never)
-    ]
+    found = [(e.id, e.kind, e.parent, e.collection) for e in list_executions(graph, alive=never)]
     assert found == [
         ("e1", "reference", None, "e1"),
         ("e2", "repetition", "e1", "e1"),

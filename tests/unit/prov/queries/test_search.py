@@ -7,7 +7,10 @@ from tests.unit.prov.execution_builder import ExecutionBuilder, digest
 
 from clew.prov.events import Ended, Started
 from clew.prov.graph import Graph
+from clew.prov.queries.executions import find_execution
+from clew.prov.queries.notes import add_note
 from clew.prov.queries.search import search
+from clew.prov.queries.targets import Target
 
 
 @pytest.fixture
@@ -48,8 +51,18 @@ def test_by_name_and_by_command(ask: Any) -> None:
     assert ("process", "e2.p1", "command") in ask("sort")
 
 
+def test_by_notes_and_tags(graph: Graph, ask: Any) -> None:
+    target = Target("execution", "e2", (find_execution(graph, "e2").key,))
+    for name, value in (("note", "Good_1"), ("tag", "keep"), ("tag", "drop"), ("untag", "drop")):
+        add_note(graph, target, name, value, agent="ann")
+    assert ask("good_") == [("execution", "e2", "note")]
+    assert ask("KEEP") == [("execution", "e2", "tag")]
+    assert ask("drop") == []
+
+
 def test_what_databases_and_json_write_otherwise_is_found_as_it_is(ask: Any) -> None:
     assert ("process", "e1.p1", "command") in ask('say "')
+    assert ("process", "e1.p1", "command") in ask("Ünder_s")
     assert ("process", "e1.p1", "command") in ask("100%")
     assert ask("1%0") == []
     assert ask("Data_1_csv") == []  # _ stands for itself

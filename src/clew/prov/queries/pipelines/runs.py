@@ -21,15 +21,16 @@ from clew.documents.runs import (
     TaskState,
 )
 from clew.errors import NotFound
-from clew.prov.graph import Graph
+from clew.prov.graph import LATEST, Graph
 from clew.prov.queries.executions import IsRunning
 from clew.prov.queries.formats import execution_id, run_id
 from clew.prov.row_keys import activity_key
 
-_TASK_ID = re.compile(r"(r[1-9]\d{0,15})/([^:]+)(?::(.+))?", re.DOTALL)
+_TASK_ID = re.compile(rf"(r[1-9]\d{{0,15}}|{LATEST})/([^:]+)(?::(.+))?", re.DOTALL)
 _RUNS = "SELECT id, uid, number FROM run WHERE project = ? {}"
 _BY_NUMBER = _RUNS.replace("{}", "AND number = ?")
 _BY_ID = _RUNS.replace("{}", "AND id = ?")
+_NEWEST = _RUNS.replace("{}", "ORDER BY number DESC LIMIT 1")
 _ACTIVITIES = """
 SELECT s.uid, s.at, s.name, s.facets, e.at, e.facets
 FROM started s LEFT JOIN ended e ON e.activity = s.id
@@ -55,9 +56,11 @@ class RunRef(NamedTuple):
 
 
 def find_run(graph: Graph, text: str) -> RunRef:
-    """Find a run by its id (`r2`) or uid."""
+    """Find a run by its id (`r2`) or uid; `latest` is the newest."""
     row = None
-    if text[:1] == "r" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
+    if text == LATEST:
+        row = graph.connection.row(_NEWEST, (graph.project,))
+    elif text[:1] == "r" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
         row = graph.connection.row(_BY_NUMBER, (graph.project, int(text[1:])))
     elif len(text) == 32:
         row = graph.connection.row(_BY_ID, (graph.project, activity_key(graph.project_uid, text)))
@@ -93,7 +96,8 @@ def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> RunWith
 
 
 def get_task(graph: Graph, text: str, *, alive: IsRunning) -> Task:
-    """A task by its id, `r1/train` or `r1/for-loop-1/0/train`, or by the last part of its name."""
+    """A task by its id, `r1/train` or `r1/for-loop-1/0/train`, or by the last part of its name.
+    `latest/train` is that of the newest run."""
     parsed = _TASK_ID.fullmatch(text)
     if parsed is None:
         raise NotFound(f"{text} is not the id of a task", hint="clew pipeline show r1 lists tasks")
@@ -125,10 +129,18 @@ def resolve_task(graph: Graph, text: str) -> str | None:
     """The id of the execution of a task (`r1/train`), or of the version of an artifact
     (`r1/train:model`); None if `text` is neither."""
     parsed = _TASK_ID.fullmatch(text)
-    if parsed is None or not graph.connection.row(_BY_NUMBER, (graph.project, int(parsed[1][1:]))):
+    if parsed is None:
         return None
-    hint = f"clew pipeline show {parsed[1]}"
-    task = get_task(graph, text, alive=lambda _: False)
+    try:
+        hint = f"clew pipeline show {find_run(graph, parsed[1]).id}"
+    except NotFound:
+        return None
+    try:
+        task = get_task(graph, text, alive=lambda _: False)
+    except NotFound:
+        if parsed[1] == LATEST:  # perhaps a path: many programs write to a directory `latest`
+            return None
+        raise
     if parsed[3] is None:
         if not task.execution:
             raise NotFound(f"{text} was never run", hint=hint)

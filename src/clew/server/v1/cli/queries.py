@@ -77,11 +77,6 @@ async def ask(request: Request, name: str) -> Response:
 
 
 @_query
-def executions(project: LocalProject) -> list[Document]:
-    return [execution.as_json() for execution in project.executions()]
-
-
-@_query
 def execution(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.execution(id).as_json()
 

@@ -1,0 +1,146 @@
+"""Select executions by what a user remembers of them, newest first.
+
+The database applies every condition but the state: a lock decides whether an execution that has no
+end is running.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from clew.documents.executions import Execution
+from clew.errors import UsageError
+from clew.prov.graph import Graph
+from clew.prov.queries.executions import EXECUTIONS, NO_WORKER, IsRunning, build_documents
+from clew.prov.queries.tags import HAS_TAG
+
+STATES = ("running", "done", "failed", "broken")
+_MADE = ("elsewhere", "here")
+_LAST = 10**15
+_END_OF_TIME = 2**62
+_PAGE = 1000
+_ESCAPES = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\"})
+LIKE = r"LIKE lower(?) ESCAPE '\'"
+"""The database lowers both sides, so that they agree on letters that are not ASCII."""
+_NAME = f"lower(x.name) {LIKE}"
+_TEXT = f"""
+({_NAME} OR lower(s.command) {LIKE}
+ OR EXISTS (SELECT 1 FROM started p WHERE p.execution = x.id AND p.number = 1
+            AND lower(p.name) {LIKE})
+ OR EXISTS (SELECT 1 FROM note n WHERE n.activity = x.id AND n.name NOT IN ('tag', 'untag')
+            AND (lower(n.value) {LIKE} OR lower(n.name) {LIKE}))
+ OR {HAS_TAG.replace("{}", f"lower(t.value) {LIKE}")})
+"""  # noqa: S608
+_SELECTED = """
+FROM execution x LEFT JOIN started s ON s.id = x.id WHERE x.project = ? AND x.number < ? {}
+"""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Which executions are wanted: those that meet all of these."""
+
+    sql: str = ""
+    parameters: tuple[object, ...] = ()
+    states: frozenset[str] = field(default_factory=frozenset)
+    """All of the states that were asked for; none: any state."""
+
+    def accept(self, execution: Execution) -> bool:
+        return self.states <= {execution.state}
+
+
+def parse_conditions(
+    filters: Iterable[str],
+    *,
+    since: datetime | None = None,
+    workers: bool = False,
+    foreign: bool = False,
+) -> Conditions:
+    """`filters`: `state:failed`, `name:TEXT`, `tag:NAME`, `made:elsewhere`, or any other text.
+    `workers`: include workers of pipelines. `foreign`: all executions were made elsewhere."""
+    sql = [] if workers else [NO_WORKER]
+    parameters: list[object] = []
+    states = set()
+    if since is not None:
+        sql.append("AND coalesce(s.at, x.begun) >= ?")
+        parameters.append(min(max(0, int(since.timestamp() * 1e9)), _END_OF_TIME))
+    for text in filters:
+        key, colon, value = text.partition(":")
+        if colon and key == "state":
+            states.add(_check("state", value, STATES))
+        elif colon and key == "made":
+            elsewhere = _check("made", value, _MADE) == "elsewhere"
+            if not foreign:
+                sql.append(f"AND x.made_elsewhere {'<>' if elsewhere else '='} 0")
+            elif not elsewhere:
+                sql.append("AND 1 = 0")
+        elif colon and key == "name":
+            sql.append(f"AND {_NAME}")
+            parameters.append(like(value))
+        elif colon and key == "tag":
+            sql.append(f"AND {HAS_TAG.replace('{}', 't.value = ?')}")
+            parameters.append(value)
+        else:
+            for word in text.split():
+                sql.append(f"AND {_TEXT}")
+                parameters += [like(word), like_json(word), *[like(word)] * 4]
+    return Conditions(" ".join(sql), tuple(parameters), frozenset(states))
+
+
+def _check(key: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise UsageError(
+            f"there is no {key}:{value[:100]}", hint=" or ".join(f"{key}:{one}" for one in known)
+        )
+    return value
+
+
+def like(text: str) -> str:
+    """The pattern for values that contain `text`."""
+    return f"%{text.translate(_ESCAPES)}%"
+
+
+def like_json(text: str) -> str:
+    """As `like`, for a column that holds JSON."""
+    return like(json.dumps(text, ensure_ascii=False)[1:-1])
+
+
+def select_executions(
+    graph: Graph,
+    conditions: Conditions,
+    *,
+    alive: IsRunning,
+    before: int = _LAST,
+    limit: int | None = None,
+) -> list[Execution]:
+    """At most `limit` executions with numbers below `before`, newest first."""
+    found: list[Execution] = []
+    selected = _SELECTED.replace("{}", conditions.sql)
+    sql = EXECUTIONS.replace(
+        "{}", f"AND x.id IN (SELECT x.id {selected} ORDER BY x.number DESC LIMIT ?)"
+    )
+    while limit is None or len(found) < limit:
+        wanted = _LAST if limit is None else _PAGE if conditions.states else limit - len(found)
+        parameters = (graph.project, graph.project, before, *conditions.parameters, wanted)
+        page = build_documents(graph, graph.connection.rows(sql, parameters), alive)[::-1]
+        found += filter(conditions.accept, page)
+        if len(page) < wanted:
+            break
+        before = int((page[-1].id or "")[1:])
+    return found[:limit]
+
+
+def list_executions(
+    graph: Graph, conditions: Conditions, *, alive: IsRunning, limit: int | None = None
+) -> tuple[list[Execution], int]:
+    """The newest executions, and how many more meet the conditions."""
+    if conditions.states or limit is None:
+        found = select_executions(graph, conditions, alive=alive)
+        return found[:limit], len(found[limit:]) if limit else 0
+    found = select_executions(graph, conditions, alive=alive, limit=limit)
+    sql = f"SELECT count(*) {_SELECTED.replace('{}', conditions.sql)}"
+    (total,) = graph.connection.rows(sql, (graph.project, _LAST, *conditions.parameters))[0]
+    return found, int(total) - len(found)

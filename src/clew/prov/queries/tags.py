@@ -1,0 +1,53 @@
+"""Tags: words that users attach to executions, stored as notes named `tag` and `untag`.
+
+Notes are never overwritten, so removing a tag adds a note as well, and the later one counts. So two
+projects that exchange their notes agree on the tags.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from clew.errors import UsageError
+from clew.prov.graph import Graph
+
+TAG, UNTAG = "tag", "untag"
+"""The names of the notes that add and remove a tag."""
+MOST_TAGS = 100
+"""Of one execution; a record from elsewhere may claim any number."""
+_TAGS = """
+SELECT activity, name, value FROM note WHERE name IN ('tag', 'untag') AND activity IN ({})
+ORDER BY at, id
+"""
+HAS_TAG = """
+EXISTS (SELECT 1 FROM note t WHERE t.activity = x.id AND t.name = 'tag' AND {} AND NOT EXISTS
+  (SELECT 1 FROM note u WHERE u.activity = x.id AND u.name = 'untag' AND u.value = t.value
+   AND u.at >= t.at))
+"""
+"""Whether the execution `x` has a tag for which a condition on `t.value` holds."""
+_TAG = re.compile(r"[^\s:,\"'\\-][^\s:,\"'\\]{0,63}")
+
+
+def is_tag(text: str) -> bool:
+    return _TAG.fullmatch(text) is not None and text.isprintable()
+
+
+def check_tag(text: str) -> None:
+    if not is_tag(text):
+        raise UsageError(
+            f"{text[:100]!r} cannot be a tag: use up to 64 characters, no spaces, colons, commas"
+            " or quotes, and no dash at the beginning",
+            hint="clew tag ID NAME",
+        )
+
+
+def load_tags(graph: Graph, executions: Iterable[int]) -> dict[int, list[str]]:
+    """The tags of these executions, by their keys, in the order they were given."""
+    found: dict[int, dict[str, None]] = {}
+    for key, name, value in graph.connection.rows_in(_TAGS, executions):
+        tags = found.setdefault(key, {})
+        tags.pop(value, None)
+        if name == TAG and len(tags) < MOST_TAGS and is_tag(value):
+            tags[value] = None
+    return {key: list(tags) for key, tags in found.items()}
