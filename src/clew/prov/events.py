@@ -12,8 +12,6 @@ import msgspec
 
 from clew.documents.ids import Digest
 
-SCHEMA = 1
-
 Uid = str
 """An activity's name anywhere: an execution's, or a process's."""
 

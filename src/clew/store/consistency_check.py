@@ -13,6 +13,7 @@ import blake3
 
 from clew.errors import ClewError, Damaged
 from clew.store.content_reader import ContentReader
+from clew.store.errors import REBUILD_HINT
 from clew.store.index import Index
 from clew.store.packs import pack_format
 from clew.store.types import CheckReport, Problem, format_digest
@@ -24,7 +25,7 @@ def check_store(path: Path, index: Index, reader: ContentReader) -> CheckReport:
         try:
             checking.run()
         except Damaged as error:  # the index cannot even be read
-            checking.problems.append(Problem(f"{error.message}; rebuild it", "index.db"))
+            checking.problems.append(Problem(f"{error.message}; {REBUILD_HINT}", "index.db"))
         return CheckReport(checking.checked, checking.problems)
 
 
@@ -59,7 +60,7 @@ class _Check:
 
     def run(self) -> None:
         for line in self._index.integrity():
-            self._report(f"{line}; rebuild it", "index.db")
+            self._report(f"{line}; {REBUILD_HINT}", "index.db")
         names = {number: name for number, name, _ in self._index.packs()}
         in_table = {number: self._pack(name, size) for number, name, size in self._index.packs()}
         blocks = {row[0]: row[1:] for row in self._index.blocks()}

@@ -19,16 +19,10 @@ from typing import TYPE_CHECKING
 
 from clew.confined_files import HOST, Confined
 from clew.documents.ids import Digest
-from clew.errors import (
-    ClewError,
-    Damaged,
-    Full,
-    NoContent,
-    NotAllowed,
-)
+from clew.errors import ClewError, Damaged, Full, NoContent, NotAllowed
 from clew.store import content_reader, file_input, leases, open_store
 from clew.store.content_writer import ContentWriter
-from clew.store.errors import Oversized, from_os
+from clew.store.errors import REBUILD_HINT, Oversized, from_os
 from clew.store.leases import StoreLock
 from clew.store.types import (
     CheckReport,
@@ -73,9 +67,6 @@ class Store:
         except BaseException:
             self._store_lock.close()
             raise
-        self._use_index()
-
-    def _use_index(self) -> None:
         self._reader = content_reader.ContentReader(self.path / "packs", self._index)
         self._writer = ContentWriter(
             self.path,
@@ -309,7 +300,7 @@ class Store:
 
             report = consistency_check.check_store(self.path, self._index, self._reader)
             if isinstance(self._damage, Damaged):
-                report.problems.append(Problem(f"{self._damage}; rebuild it", "index.db"))
+                report.problems.append(Problem(f"{self._damage}; {REBUILD_HINT}", "index.db"))
             return report
 
     def gc(self, live: Live, *, dry_run: bool = False) -> Reclaimed:
@@ -346,21 +337,6 @@ class Store:
         """Remove the leases of this name whose holders are dead; their work was recovered."""
         with self._lock:
             leases.remove_lapsed(self.path / "leases", lease, self._store_lock)
-
-    def rebuild(self) -> int:
-        """Rebuild the index from the packs, and return their number."""
-        with self._lock:
-            if not isinstance(self._damage, Damaged):
-                self._check_writable()
-                self._writer.flush()
-                with self._store_lock.exclusive():
-                    return open_store.fill_index(self._index, self.path / "packs", clear=True)
-            with self._store_lock.exclusive():
-                new = open_store.recreate_index(self.path)
-            self._index.close()
-            self._index, self._damage = new, None
-            self._use_index()
-            return len(self._index.packs())
 
     def _check_writable(self) -> None:
         refusal = self._refusal()

@@ -15,6 +15,7 @@ from pathlib import Path
 from clew.disk_reserve import NO_ROOM, is_full
 from clew.errors import MAKE_ROOM, Busy, ClewError, Damaged, Full, NotAllowed, NotFound
 
+REBUILD_HINT = "delete it: it is rebuilt from the packs"
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -62,7 +63,7 @@ def from_sqlite(error: sqlite3.Error, *, where: str) -> ClewError:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return Busy(text, hint="try again when the other program is done")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return Damaged(text, hint="delete it: it is rebuilt from the packs")
+        return Damaged(text, hint=REBUILD_HINT)
     return ClewError(text)
 
 

@@ -86,30 +86,16 @@ def open_index(
     return index, damage
 
 
-def recreate_index(path: Path) -> Index:
-    """Replace a damaged index by a new one; requires the exclusive store lock."""
-    for file in path.glob("index.db*"):
-        file.unlink(missing_ok=True)
-    index = Index(path / "index.db")
-    fill_index(index, path / "packs")
-    return index
-
-
-def fill_index(index: Index, directory: Path, *, clear: bool = False) -> int:
-    """Add every pack to the index and return their number; fsck reports damaged ones.
+def fill_index(index: Index, directory: Path) -> None:
+    """Add every pack to the index; fsck reports damaged ones.
 
     Files with missing chunks are left out: gc dropped them, or a pack is lost.
     """
-    count = 0
     with index.writing() as db:
-        if clear:
-            index.clear(db)
         for path in sorted(directory.glob("*.pack")):
             try:
                 table = pack_format.without_freed_blocks(path, pack_format.read_table(path))
             except Damaged:
                 continue
             index.add_pack(db, path.name, path.stat().st_size, table)
-            count += 1
         index.drop_dangling(db)
-    return count

@@ -31,3 +31,9 @@ def check(path: Path, contents: dict[str, bytes]) -> None:
         assert store.fsck().problems == []
         for digest, data in contents.items():
             assert b"".join(store.read(digest)) == data
+
+
+def remove_index(path: Path) -> None:
+    """The next Store makes it again from the packs."""
+    for file in path.glob("index.db*"):
+        file.unlink()

@@ -64,10 +64,6 @@ class InitialFiles:
         missing = [path for path in self.missing if path not in entries]
         return InitialFiles(_add_directories(after), missing)
 
-    def under(self, directory: bytes) -> dict[bytes, Entry]:
-        prefix = directory.rstrip(b"/") + b"/"
-        return {path: e for path, e in self.entries.items() if path.startswith(prefix)}
-
 
 def listing_reader(store: Store) -> ReadListing:
     """Return a function that reads each listing once. Valid while the store is open."""
