@@ -1,12 +1,24 @@
 """Index one execution's record by process: what each used, wrote, looked up and started."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import TypeVar
 
 from clew.documents.ids import Digest, ProcessId
 from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Look, Version
 from clew.prov.queries.formats import path_fields, process_id
+
+Key = TypeVar("Key")
+Member = TypeVar("Member")
+
+
+def group(pairs: Iterable[tuple[Key, Member]]) -> dict[Key, list[Member]]:
+    """The members of each key, in order."""
+    groups: dict[Key, list[Member]] = defaultdict(list)
+    for key, member in pairs:
+        groups[key].append(member)
+    return groups
 
 
 class ExecutionIndex:
@@ -23,18 +35,15 @@ class ExecutionIndex:
     @cached_property
     def used(self) -> dict[int, list[tuple[Edge, Version]]]:
         """What each process used, in order, except what it wrote itself."""
-        used: dict[int, list[tuple[Edge, Version]]] = defaultdict(list)
-        for edge in self.record.used:
-            if edge.activity not in self.writers[edge.version]:
-                used[edge.activity].append((edge, self.record.versions[edge.version]))
-        return used
+        edges = (e for e in self.record.used if e.activity not in self.writers[e.version])
+        return group((edge.activity, self._with_version(edge)) for edge in edges)
 
     @cached_property
     def generated(self) -> dict[int, list[tuple[Edge, Version]]]:
-        made: dict[int, list[tuple[Edge, Version]]] = defaultdict(list)
-        for edge in self.record.generated:
-            made[edge.activity].append((edge, self.record.versions[edge.version]))
-        return made
+        return group((edge.activity, self._with_version(edge)) for edge in self.record.generated)
+
+    def _with_version(self, edge: Edge) -> tuple[Edge, Version]:
+        return edge, self.record.versions[edge.version]
 
     @cached_property
     def versions(self) -> dict[str, list[Version]]:
@@ -68,26 +77,17 @@ class ExecutionIndex:
 
     @cached_property
     def looks(self) -> dict[int, list[Look]]:
-        looks: dict[int, list[Look]] = defaultdict(list)
-        for look in self.record.looked:
-            looks[look.activity].append(look)
-        return looks
+        return group((look.activity, look) for look in self.record.looked)
 
     @cached_property
     def children(self) -> dict[int, list[Activity]]:
-        children: dict[int, list[Activity]] = defaultdict(list)
-        for process in self.record.processes:
-            children[process.parent or 0].append(process)
-        return children
+        return group((process.parent or 0, process) for process in self.record.processes)
 
     @cached_property
     def sources(self) -> dict[int, list[int]]:
         """By process, the processes that passed it data without a file."""
-        sources: dict[int, list[int]] = defaultdict(list)
-        for learnt, source, _, via in self.record.informed:
-            if via not in ("fork", "exec"):
-                sources[learnt].append(source)
-        return sources
+        links = ((learnt, source, via) for learnt, source, _, via in self.record.informed)
+        return group((learnt, s) for learnt, s, via in links if via not in ("fork", "exec"))
 
     @cached_property
     def _digests(self) -> dict[int, Digest]:

@@ -52,10 +52,9 @@ class StoreLock:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     @contextmanager
-    def exclusive(self, *, wait: bool = True) -> Iterator[None]:
-        """Hold it exclusively. With wait=False: BlockingIOError if it is held."""
+    def exclusive(self) -> Iterator[None]:
         assert self._depth == 0
-        fcntl.flock(self._fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
         self._depth = 1
         try:
             yield

@@ -176,10 +176,10 @@ def _closing(descriptor: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def open_beneath(directory: int, path: bytes, flags: int, mode: int = 0) -> int:
+def open_beneath(directory: int, path: bytes, flags: int) -> int:
     """Open `path` if it is in the directory. The kernel follows links, and fails with EXDEV as soon
     as one leads out, whatever is renamed meanwhile."""
-    return openat2(directory, path, flags, mode, _BENEATH | _NO_MAGIC)
+    return openat2(directory, path, flags, 0, _BENEATH | _NO_MAGIC)
 
 
 def rename_new(old_directory: int, old: bytes, new_directory: int, new: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Edge, ExecutionRecord, Version
-from clew.replay.execution_index import ExecutionIndex
+from clew.replay.execution_index import ExecutionIndex, group
 
 CHANGE_KINDS = ("made", "removed")
 """Kinds of `looked` events that record a change: a directory, pipe or device was made or
@@ -44,10 +44,7 @@ class DependencyIndex(ExecutionIndex):
     @cached_property
     def use_edges(self) -> dict[int, list[Edge]]:
         """By process, all that it used, also what it wrote itself."""
-        edges: dict[int, list[Edge]] = defaultdict(list)
-        for edge in self.record.used:
-            edges[edge.activity].append(edge)
-        return edges
+        return group((edge.activity, edge) for edge in self.record.used)
 
     @cached_property
     def makers(self) -> dict[int, dict[int, Edge]]:
@@ -71,14 +68,8 @@ class DependencyIndex(ExecutionIndex):
     @cached_property
     def _made(self) -> dict[bytes, list[tuple[int, int]]]:
         """By path, the versions made there, with the time."""
-        made: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
-        for edge in self.record.generated:
-            path = self.paths[edge.version]
-            if path is not None:
-                made[path].append((edge.at, edge.version))
-        for line in made.values():
-            line.sort()
-        return made
+        edges = sorted((edge.at, edge.version) for edge in self.record.generated)
+        return group((self.paths[version] or b"", (at, version)) for at, version in edges)
 
     def version_at(self, path: bytes, at: int) -> Version | None:
         """The version that the execution had made at this path by then, if any."""
@@ -99,20 +90,13 @@ class DependencyIndex(ExecutionIndex):
     @cached_property
     def changes(self) -> dict[int, list[PathChange]]:
         """By process, the paths it changed."""
-        changes: dict[int, list[PathChange]] = defaultdict(list)
-        for change in self._all_changes():
-            changes[change.activity].append(change)
-        return changes
+        return group((change.activity, change) for change in self._all_changes())
 
     @cached_property
     def _changes(self) -> dict[bytes, list[tuple[int, int]]]:
         """By path, when it was changed, and by which process."""
-        changes: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
-        for change in self._all_changes():
-            changes[change.path].append((change.at, change.activity))
-        for line in changes.values():
-            line.sort()
-        return changes
+        changes = sorted((one.at, one.activity, one.path) for one in self._all_changes())
+        return group((path, (at, activity)) for at, activity, path in changes)
 
     @cached_property
     def _changers(self) -> set[int]:
