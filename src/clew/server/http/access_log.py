@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.server.http.problems import problem_response
+from clew.server.http.server_sent_events import is_event_stream
 from clew.server.metrics import Metrics
 
 _LOG = logging.getLogger("clew.server")
@@ -74,10 +75,7 @@ class _LogEntry:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._responded = time.monotonic()
-            self._stream = any(
-                name.lower() == b"content-type" and value.startswith(b"text/event-stream")
-                for name, value in message.get("headers", ())
-            )
+            self._stream = is_event_stream(message)
         elif message["type"] == "http.response.body":
             self._bytes += len(message.get("body", b""))
             self.complete = not message.get("more_body", False)

@@ -6,7 +6,7 @@ separately, of event streams. A refused client learns why, and when to try again
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
@@ -15,6 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.server.http.authentication import PUBLIC_PATHS
 from clew.server.http.problems import KUBEFLOW_PREFIXES, problem_response
+from clew.server.http.request_heads import body_length
+from clew.server.http.server_sent_events import is_event_stream
 
 MB = 1 << 20
 _LARGE_BODIES = {
@@ -94,7 +96,7 @@ class RequestLimiter:
                 return  # the refusal is sent instead
             is_start = message["type"] == "http.response.start"
             started = started or is_start
-            if is_start and _is_stream(message) and not self._streams_full():
+            if is_start and is_event_stream(message) and not self._streams_full():
                 is_stream = True
                 self._requests -= 1
                 self._streams += 1
@@ -126,7 +128,7 @@ class _Body:
             (size for path, size in limits.path_body_bytes.items() if self._path.startswith(path)),
             limits.body_bytes,
         )
-        self._declared = _content_length(scope)
+        self._declared = body_length(scope["headers"]) or 0
         self._limits = limits
         self._started: float | None = None
         self._received = 0
@@ -138,7 +140,7 @@ class _Body:
         if self._complete:
             return await self._receive()
         if self._declared > self._max_bytes:
-            raise self._refuse(_too_large, self._max_bytes)
+            raise self._refuse_size(f"is larger than {self._max_bytes} bytes")
         now = time.monotonic()
         self._started = self._started or now  # the time starts when the route first waits
         allowed = self._limits.body_seconds + self._received / self._limits.body_rate
@@ -146,61 +148,33 @@ class _Body:
             async with asyncio.timeout(max(self._started + allowed - now, 0)):
                 message = await self._receive()
         except TimeoutError:
-            raise self._refuse(_too_slow) from None
+            why = "the request body was not received in time"
+            raise self._refuse(408, "too-slow", why, hint="send faster") from None
         body = message.get("body", b"")
         self._received += len(body)
         if self._received > self._max_bytes:
-            raise self._refuse(_too_large, self._max_bytes)
+            raise self._refuse_size(f"is larger than {self._max_bytes} bytes")
         if self._is_document:
             self._containers += body.count(b"{") + body.count(b"[")
-            if self._containers > self._limits.json_containers:
-                raise self._refuse(_too_nested, self._limits.json_containers)
+            if self._containers > (limit := self._limits.json_containers):
+                raise self._refuse_size(f"contains more than {limit} objects and lists")
         self._complete = not message.get("more_body", False)
         return message
 
-    def _refuse(self, make_refusal: Callable[..., Response], *limit: int) -> _Refused:
-        self.refusal = make_refusal(self._path, *limit)
-        return _Refused(self.refusal.status_code)
+    def _refuse_size(self, why: str) -> _Refused:
+        return self._refuse(413, "too-large", f"the request body {why}", hint="send less")
 
-
-def _content_length(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            return int(value)
-    return 0
+    def _refuse(self, status: int, code: str, message: str, *, hint: str) -> _Refused:
+        headers = {"Connection": "close"}
+        self.refusal = problem_response(
+            self._path, status, code, message, hint=hint, headers=headers
+        )
+        return _Refused(status)
 
 
 def _asks_for_stream(scope: Scope) -> bool:
     return any(
         name == b"accept" and b"text/event-stream" in value for name, value in scope["headers"]
-    )
-
-
-def _is_stream(message: Message) -> bool:
-    return any(
-        name.lower() == b"content-type" and value.startswith(b"text/event-stream")
-        for name, value in message.get("headers", ())
-    )
-
-
-def _too_large(path: str, limit: int) -> Response:
-    message = f"the request body is larger than {limit} bytes"
-    return problem_response(
-        path, 413, "too-large", message, hint="send less", headers={"Connection": "close"}
-    )
-
-
-def _too_nested(path: str, limit: int) -> Response:
-    message = f"the request body contains more than {limit} objects and lists"
-    return problem_response(
-        path, 413, "too-large", message, hint="send less", headers={"Connection": "close"}
-    )
-
-
-def _too_slow(path: str) -> Response:
-    message = "the request body was not received in time"
-    return problem_response(
-        path, 408, "too-slow", message, hint="send faster", headers={"Connection": "close"}
     )
 
 

@@ -5,13 +5,21 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from starlette.responses import StreamingResponse
+from starlette.types import Message
 
 MEDIA_TYPE = "text/event-stream"
+_TYPE = MEDIA_TYPE.encode()
 KEEPALIVE = b":\n\n"
 """A comment, which clients ignore."""
 RETRY = b"retry: 1000\n\n"
 """Tells clients to reconnect after a second; they continue from `Last-Event-ID`."""
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def is_event_stream(message: Message) -> bool:
+    """Whether this starts a response with server-sent events."""
+    headers = message.get("headers", ())
+    return any(n.lower() == b"content-type" and v.startswith(_TYPE) for n, v in headers)
 
 
 def encode_event(
