@@ -1,7 +1,5 @@
 """`python -m clew` is `clew`."""
 
-from __future__ import annotations
-
 import sys
 
 from clew.cli.main import main

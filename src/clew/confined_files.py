@@ -6,8 +6,6 @@ RESOLVE_IN_ROOT). Opening `directory + path` would follow an absolute link to a 
 and store its bytes.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Both write to databases before they free anything, and a database needs room for
 less than the reserve is free, they delete it, work in its space, and make it again.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

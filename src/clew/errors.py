@@ -21,8 +21,6 @@ Every error a user can meet carries a stable code, an exit status, an HTTP statu
 sentence, and a hint: the next command to run. A traceback means a bug.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -9,8 +9,6 @@ file too large renames it to `log.1` under a lock. A log that cannot be written 
 read-only project) never fails the command.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sys

@@ -8,8 +8,6 @@ A project is made in a draft directory that is renamed into place, so it is ther
 all.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

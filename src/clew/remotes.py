@@ -3,8 +3,6 @@
 {"default": "origin", "remotes": {"origin": "s3://bucket/paper"}}
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

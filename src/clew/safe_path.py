@@ -14,8 +14,6 @@ a person to look at and work on get other names by `escape_names`.
 `open_parent` is for a directory that others change at the same time: a sandbox, seen from outside.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -4,8 +4,6 @@ This is the only module that looks at environment variables on Clew's own behalf
 else is handed a `Settings`. `docs/reference/settings.md` documents each field.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ whose keys are known (`allowed_signers`, in the format of `ssh-keygen`). A valid
 that is not in there proves nothing but that the record is the one that was signed.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

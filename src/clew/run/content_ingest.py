@@ -3,8 +3,6 @@
 The thread that reads the trace must not wait for the thread that builds events, so new records
 queue here and whichever thread is free processes them."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ dies, so a killed execution shows as broken at once and no process id is ever tr
 directory gets its name only after its lock is held: an unlocked one belongs to a dead recorder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -1,7 +1,5 @@
 """Open the graph for one step of a recording, and remember a database that does not answer."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Allocations of many threads leave holes that the C library keeps: without this, a run of a thousand
 tasks would grow by the peak of each of its workers."""
 
-from __future__ import annotations
-
 _LARGE = 1 << 17
 _M_MMAP_THRESHOLD = -3
 

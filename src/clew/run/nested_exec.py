@@ -1,8 +1,6 @@
 """`clew exec` inside another execution: the outer one records the command, so no second record
 is made."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Sequence

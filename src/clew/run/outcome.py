@@ -1,7 +1,5 @@
 """The result of recording a command, also when its record is incomplete or part of an outer one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Errors of recording: the command cannot start, or its record is incomplete."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

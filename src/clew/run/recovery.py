@@ -6,8 +6,6 @@ that says why. A recorder that ended normally but could not write the graph left
 spool; then nothing is missing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Read the trace while the command runs, and store the files it reads before they change."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds the ASGI application of the server: its routes, wrapped in the middleware."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from http import HTTPStatus

@@ -8,8 +8,6 @@ then {answer} or {error}. So the server can forward both as they come, and can k
 any time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

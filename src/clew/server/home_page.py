@@ -1,7 +1,5 @@
 """The home page: what the server is, and its latest runs; and logging out."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from html import escape
 

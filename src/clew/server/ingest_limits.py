@@ -6,8 +6,6 @@ After that, or after a restart, garbage collection may remove unreferenced conte
 learns what is missing and sends it again.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`clew server`: opens the sockets, starts the workers, serves, and shuts down in order."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """The server's log: a line of JSON on stderr for each event, with secrets masked."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -3,8 +3,6 @@
 The run counts come from the database at each scrape, so they cover all servers that share it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest

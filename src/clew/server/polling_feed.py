@@ -4,8 +4,6 @@ One task polls all followed feeds in turn, in one thread; followers wait for its
 polling costs the same for one follower as for a hundred. A feed without followers is dropped.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """Check the request for a new run or schedule: which pipeline, with which parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

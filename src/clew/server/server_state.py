@@ -1,7 +1,5 @@
 """The state that all routes share: the project, its settings, and the events between threads."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

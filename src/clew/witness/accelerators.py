@@ -3,8 +3,6 @@
 Read from the files of drivers and libraries: loading a library or waking a device may take seconds.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

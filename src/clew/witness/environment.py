@@ -5,8 +5,6 @@ available is left out; nothing here can fail an execution. The only program it r
 inside a repository.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

@@ -1,7 +1,5 @@
 """Find clew-trace and build its command line."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

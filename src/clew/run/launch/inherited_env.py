@@ -1,7 +1,5 @@
 """The environment variables of the caller of `clew exec`, unchanged."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Forward signals that were sent to Clew alone; those of the terminal reach the command anyway."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

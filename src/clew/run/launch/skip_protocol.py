@@ -5,8 +5,6 @@ it", or an exit status: then the effects of the program were already restored. T
 protocol and its thread; `clew.replay.reuse.incremental` decides.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -4,8 +4,6 @@ Signals that Clew itself blocks are unblocked, and descriptors that the caller l
 `subprocess` would close them.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ The files that the command itself read are recorded once. Each task has the face
 names the command's execution, instead of a copy of these reads.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

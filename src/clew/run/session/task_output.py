@@ -1,8 +1,6 @@
 """Capture the output of a session's tasks, with one thread for all of them: starting a thread for
 each would take as long as a small task runs."""
 
-from __future__ import annotations
-
 import os
 import select
 import threading

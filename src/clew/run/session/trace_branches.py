@@ -4,8 +4,6 @@ The tracer describes a file or a set of variables once and refers to it by numbe
 branch gets copies of the descriptions that it refers to, so it is a complete trace.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from contextlib import suppress

@@ -5,8 +5,6 @@ the output at the start and end of each program, and Clew knows which program pr
 `docs/formats/trace.md` has the layout.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import select

@@ -4,8 +4,6 @@ Input is copied only after a process of the command was seen to wait for it. So 
 reads takes nothing from others that share the pipe, such as a shell's `while read` loop.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 

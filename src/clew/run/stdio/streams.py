@@ -5,8 +5,6 @@ unchanged (it is an entity of its own). The captured copy is masked and cut at a
 covers the whole stream.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -4,8 +4,6 @@ They are parsed as the tools do it, as the value of an option (`--referer https:
 to download.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

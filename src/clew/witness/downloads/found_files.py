@@ -5,8 +5,6 @@ file of a Git checkout is named by its blob and commit, as a SWHID (swhid.org). 
 if it is still in the state in which it was read.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Find where the files of an execution came from: URLs of downloads, and Git commits."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections import defaultdict

@@ -5,8 +5,6 @@ if the command line is unambiguous; users name other sources with `clew source`.
 as they were typed: mask secrets before recording them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ file is still in the state it had at the open. Otherwise the copy counts that th
 before the change; without such a copy, the record has a gap that says why.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence

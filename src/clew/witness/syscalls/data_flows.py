@@ -6,8 +6,6 @@ process is at the other end: shells create pipes for others, and build tools pas
 as a job counter.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
 

@@ -10,8 +10,6 @@ mode, the number of changes to the path so far (which tells the last one) and, i
 mtime.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Build events from the state: processes, versions with their makers and content, edges, gaps."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator, Mapping

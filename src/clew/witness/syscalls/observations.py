@@ -4,8 +4,6 @@ The tracer numbers equal opens and looks, and most processes do the same ones; s
 once and shared by all processes.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

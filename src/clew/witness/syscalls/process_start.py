@@ -4,8 +4,6 @@ A program can be reused later only if it would be started with the same descript
 if the bytes that it wrote to the output can be told from those of other processes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ each with the process it stands for. Versions that came from outside the subtree
 are there now; versions generated inside are new ones with the recorded content.
 """
 
-from __future__ import annotations
-
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Mapping

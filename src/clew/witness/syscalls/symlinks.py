@@ -1,7 +1,5 @@
 """Find the symbolic links between a path as it was given and the file it led to."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@
 cut at any byte gives the records before the cut.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterable, Sequence
