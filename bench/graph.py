@@ -8,8 +8,6 @@ wrote and writing for a later one. The mix (per process: 60 reads of packages' f
 120 looks, 2 writes) is that of a recorded Python program that imports a few libraries.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

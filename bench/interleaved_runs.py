@@ -5,8 +5,6 @@ run one after the other differ by as much. Slices of 50 ms see the same machine.
 the cost of each tool at its end, with its start, its end and its child processes.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

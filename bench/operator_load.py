@@ -19,8 +19,6 @@ there as deploy/ has it, for a namespace of its own:
 Each is printed beside what it must not exceed.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -9,8 +9,6 @@ need a C library of 2.38 or newer; where this machine's is older, one of a later
 beside them. strace is the machine's own. `work` is the Python that the measured programs run with.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -10,8 +10,6 @@ much memory the server and the viewer needed beyond what they had before. `direc
 alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -9,8 +9,6 @@ backs the same folder up to a repository in the same two states; it stores the f
 Clew also sends the program that read it, its libraries, and the record.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -13,8 +13,6 @@ Prints medians over the rounds, each with its target. A peer that cannot run her
 says why.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -14,8 +14,6 @@
 Each figure is printed with its target.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

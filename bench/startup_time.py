@@ -9,8 +9,6 @@
 Prints medians over the rounds, each with its target.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

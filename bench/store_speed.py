@@ -10,8 +10,6 @@ of that many GB and prints the peak memory. Everything is warm: the tree was jus
 matter only for writing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -20,8 +20,6 @@ already (a first run, not measured, stores it). `--quick` is one round of small 
 everything runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -5,8 +5,6 @@ of the client; what Kubeflow's own definitions demand is kept, and names that ca
 refused before anything is made of them. Run it after an upgrade of lightkube; a test holds it.
 """
 
-from __future__ import annotations
-
 import sys
 import types
 import typing

@@ -6,8 +6,6 @@
 fails stops the script.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import os

@@ -4,8 +4,6 @@
 of a part of the cluster; `programs` lists each PROGRAM.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 Both run as programs beside the control plane, not in Pods, since there are no images of them here.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -6,8 +6,6 @@ so a folder that exists is complete, even after an interrupted build, and two pr
 at the same time build it once.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -4,8 +4,6 @@ The archive of an image is named by their digest, so it is known without a build
 is current. Packages that a build fetches are pinned in those files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A certificate authority, and a certificate for each client of the API server, by openssl."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Sequence

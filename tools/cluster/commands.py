@@ -1,7 +1,5 @@
 """Run an external program to its end: its output, or an error that contains it."""
 
-from __future__ import annotations
-
 import subprocess
 
 from tools.cluster.progress import ClusterError

@@ -1,7 +1,5 @@
 """The control plane: etcd, the API server with its audit log, controllers, scheduler, proxy."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import urllib.request

@@ -4,8 +4,6 @@ One tree may delete old archives while another is about to import one: so lookin
 renews its time, and one process at a time looks up or deletes.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection
 from pathlib import Path

@@ -7,8 +7,6 @@ change costs a look at those files. buildah gets a storage and a mount namespace
 user's images stay as they are, and a killed build leaves no mount.
 """
 
-from __future__ import annotations
-
 import configparser
 import hashlib
 import json

@@ -4,8 +4,6 @@ What exists outside the namespaces is named after the folder, so that after any 
 found and removed with nothing but the path of the folder.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ removes the mounts and the network. It waits until its pid is noted, and ends if
 before that, so no unknown one is ever left.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -5,8 +5,6 @@ Other machines cannot connect to the cluster through this one. The rules are in 
 their own; no other table is changed.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import socket

@@ -4,8 +4,6 @@ Pods are connected point to point and everything between them is routed, on one 
 so Services work alike everywhere, whatever the kernel does with bridges.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

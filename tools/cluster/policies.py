@@ -6,8 +6,6 @@ test of a policy puts the Pods it protects there. Calico's network plugin connec
 knows a Pod's interface by the name that this plugin gives it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tools.cluster.addons import apply

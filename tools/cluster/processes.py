@@ -4,8 +4,6 @@ The pid is one of the cluster's PID namespace, and is signalled from within it: 
 reach a process of this cluster.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Report each step and how long it took: a start without output would look stuck."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ One cluster at a time is brought up or taken down. Notes keep what is needed to 
 whose folder is gone. A reboot empties /run, and ends all that the notes are about.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 

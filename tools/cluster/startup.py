@@ -1,7 +1,5 @@
 """Bring a cluster up in a folder, from nothing or from what a crash left there."""
 
-from __future__ import annotations
-
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ follow from the path of the folder, and is removed one by one, whether the folde
 folder comes last, so an interrupted `down` can be repeated.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -6,8 +6,6 @@ DIRECTORY holds the wheel. Building the image of `Containerfile` is the check: e
 must succeed.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
