@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from tests.cluster.concurrency import OWN_CLUSTER, lock_cluster
 from tests.cluster.kube import Kube
+from tools.cluster.commands import ClusterError
 from tools.cluster.nodes import check_cgroups
-from tools.cluster.progress import ClusterError
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tools.cluster.build_contexts import context_digest
+from tools.cluster.commands import ClusterError
+from tools.cluster.image_archives import context_digest
 from tools.cluster.images import SOURCE, project_images
-from tools.cluster.progress import ClusterError
 
 CONTAINERFILE = """
 FROM base AS build

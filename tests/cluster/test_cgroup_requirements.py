@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tools.cluster.commands import ClusterError
 from tools.cluster.nodes import check_cgroups
-from tools.cluster.progress import ClusterError
 
 
 def test_one_hierarchy_for_all_controllers_is_refused(tmp_path: Path) -> None:

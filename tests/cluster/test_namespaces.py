@@ -29,8 +29,8 @@ from tools.cluster.nodes import cgroups
 from tools.cluster.layout import Cluster
 from tools.cluster.processes import is_running, start, stop, wait_until
 from tools.cluster.commands import run
-from tools.cluster.progress import ClusterError
-from tools.cluster.teardown import remove_cluster
+from tools.cluster.commands import ClusterError
+from tools.cluster.lifecycle import remove_cluster
 
 def held(folder, network=131):
     cluster = Cluster(Path(folder), network)

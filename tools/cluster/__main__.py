@@ -8,9 +8,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.cluster import processes, startup, teardown
+from tools.cluster import lifecycle, processes
+from tools.cluster.commands import ClusterError, report
 from tools.cluster.layout import Cluster
-from tools.cluster.progress import ClusterError, report
 
 
 def main() -> int:
@@ -38,11 +38,11 @@ def main() -> int:
 
 def _run_command(given: argparse.Namespace, folder: Path) -> None:
     if given.command == "up":
-        startup.report_up(startup.bring_up(folder, bare=given.bare))
+        lifecycle.report_up(lifecycle.bring_up(folder, bare=given.bare))
     elif given.command == "down":
-        teardown.take_down(folder)
+        lifecycle.take_down(folder)
     else:
-        _control_programs(given, startup.find_cluster(folder) or Cluster(folder))
+        _control_programs(given, lifecycle.find_cluster(folder) or Cluster(folder))
 
 
 def _control_programs(given: argparse.Namespace, cluster: Cluster) -> None:

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tools.cluster.commands import run
-from tools.cluster.progress import ClusterError, report, step
+from tools.cluster.commands import ClusterError, report, run, step
 
 KUBERNETES = "1.36.3"
 MAJOR, MINOR, _ = KUBERNETES.split(".")

@@ -20,9 +20,8 @@ from pathlib import Path
 
 from tools.cluster import image_archives
 from tools.cluster.binaries import locked
-from tools.cluster.build_contexts import context_digest
-from tools.cluster.commands import run
-from tools.cluster.progress import report, step
+from tools.cluster.commands import report, run, step
+from tools.cluster.image_archives import context_digest
 
 SOURCE = Path(__file__).resolve().parents[2]
 CONTAINERFILES = Path(__file__).resolve().parent / "containerfiles"

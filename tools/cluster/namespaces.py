@@ -12,9 +12,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from tools.cluster.commands import run
+from tools.cluster.commands import ClusterError, run
 from tools.cluster.layout import RUN, Cluster
-from tools.cluster.progress import ClusterError
 from tools.cluster.shared_state import delete_note, read_note, write_note
 
 # Ignoring SIGCHLD survives exec: the kernel then reaps the orphans of the whole namespace. Some

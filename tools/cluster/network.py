@@ -11,10 +11,9 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from tools.cluster.commands import run
+from tools.cluster.commands import ClusterError, run
 from tools.cluster.layout import Cluster
 from tools.cluster.namespaces import holder_pid, run_inside
-from tools.cluster.progress import ClusterError
 from tools.cluster.shared_state import delete_note, read_note, write_note
 
 CANDIDATES = range(131, 220)

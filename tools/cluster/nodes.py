@@ -7,15 +7,15 @@ so Services work alike everywhere, whatever the kernel does with bridges.
 import json
 from pathlib import Path
 
-from tools.cluster import policies
+from tools.cluster import addons
 from tools.cluster.binaries import search_path
 from tools.cluster.certificates import kubeconfig
+from tools.cluster.commands import ClusterError
 from tools.cluster.images import PAUSE, Image
 from tools.cluster.layout import RUN, Cluster, Node
 from tools.cluster.namespaces import run_inside
 from tools.cluster.network import mtu
 from tools.cluster.processes import start, wait_for
-from tools.cluster.progress import ClusterError
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -58,7 +58,7 @@ def start_containerd(cluster: Cluster, node: Node) -> None:
             name=node.name,
             socket=node.containerd,
             pause=PAUSE,
-            plugins=policies.plugin_folder(),
+            plugins=addons.plugin_folder(),
         )
     )
     start(cluster, f"containerd-{node.name}", "containerd", "--config", str(settings))
@@ -134,8 +134,8 @@ def _pod_network(cluster: Cluster, node: Node) -> dict[str, object]:
         "routes": [{"dst": "0.0.0.0/0"}],
     }
     first: dict[str, object] = {"type": "ptp", "mtu": width, "ipam": ipam}
-    if node == policies.enforced_on(cluster):
-        first = policies.plugin(cluster, node, mtu=width, ipam=ipam)
+    if node == addons.enforced_on(cluster):
+        first = addons.plugin(cluster, node, mtu=width, ipam=ipam)
     ports = {"type": "portmap", "capabilities": {"portMappings": True}}
     return {"cniVersion": "0.4.0", "name": "pods", "plugins": [first, ports]}
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tools.cluster.binaries import search_path
+from tools.cluster.commands import ClusterError
 from tools.cluster.layout import Cluster
 from tools.cluster.namespaces import run_inside
-from tools.cluster.progress import ClusterError
 
 # The shell ends at once; its child becomes one of the namespace's first process.
 START = 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null & echo $!'

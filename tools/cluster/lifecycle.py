@@ -1,24 +1,79 @@
-"""Bring a cluster up in a folder, from nothing or from what a crash left there."""
+"""Start a cluster in a folder, from nothing or after a crash, and remove it."""
 
 import json
 import os
+import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from tools.cluster import binaries, images
-from tools.cluster.addons import kubectl, start_dns, start_volumes, write_resolv_conf
+from tools.cluster.addons import (
+    await_enforcing,
+    define_kinds,
+    kubectl,
+    start_dns,
+    start_enforcing,
+    start_volumes,
+    write_resolv_conf,
+)
 from tools.cluster.certificates import issue_certificates
+from tools.cluster.commands import ClusterError, report, step
 from tools.cluster.control_plane import is_api_ready, start_control_plane
 from tools.cluster.layout import Cluster, Node
-from tools.cluster.namespaces import create_namespaces, holder_pid
-from tools.cluster.network import connect_network, free_network
-from tools.cluster.nodes import check_cgroups, import_image, start_containerd, start_kubelet
-from tools.cluster.policies import await_enforcing, define_kinds, start_enforcing
+from tools.cluster.namespaces import create_namespaces, destroy_namespaces, holder_pid
+from tools.cluster.network import connect_network, disconnect_network, free_network
+from tools.cluster.nodes import (
+    cgroups,
+    check_cgroups,
+    import_image,
+    start_containerd,
+    start_kubelet,
+)
 from tools.cluster.processes import is_running, program_names, restart, wait_for
-from tools.cluster.progress import ClusterError, report, step
 from tools.cluster.shared_state import lock_machine
-from tools.cluster.teardown import remove_cluster
+
+PATIENCE = 10.0  # seconds
+
+
+def take_down(folder: Path) -> None:
+    with lock_machine(), step("the cluster is down"):
+        remove_cluster(folder)
+
+
+def remove_cluster(folder: Path) -> None:
+    cluster = Cluster(folder)
+    destroy_namespaces(cluster)
+    disconnect_network(cluster)
+    for group in cgroups(cluster):
+        _remove_cgroup(group)
+    _remove_folder(folder)
+
+
+def _remove_cgroup(group: Path) -> None:
+    """Children first. The kernel may need a moment to release the last process."""
+    until = time.monotonic() + PATIENCE
+    for path, _, _ in os.walk(group, topdown=False):
+        while Path(path).exists():
+            try:
+                Path(path).rmdir()
+            except OSError as error:
+                if time.monotonic() > until:
+                    within = " ".join(Path(path, "cgroup.procs").read_text().split())
+                    raise ClusterError(
+                        f"{path} stays, with the processes {within or error}"
+                    ) from None
+                time.sleep(0.05)
+
+
+def _remove_folder(folder: Path) -> None:
+    mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    within = [mount for mount in mounted if mount.startswith(f"{folder}/")]
+    if within:
+        raise ClusterError(f"something is mounted in {folder}, so it stays: {', '.join(within)}")
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def bring_up(folder: Path, *, bare: bool = False) -> Cluster:
