@@ -56,9 +56,7 @@ def test_outside_a_project_one_is_made(tmp_path: Path, graph: dict[str, str]) ->
 def test_no_project_is_made_in_the_home_or_root_directory(tmp_path: Path) -> None:
     clew = Project(tmp_path, init=False, HOME=str(tmp_path / "project"))
     ran = clew("exec", "--", "touch", "made", status=125)
-    assert (
-        f"hint: change to the directory of your work, or run clew init {clew.folder}" in ran.stderr
-    )
+    assert f"hint: cd to the directory of your work, or run clew init {clew.folder}" in ran.stderr
     assert list(clew.folder.iterdir()) == []
     if not Path("/.clew").exists():
         assert "clew init /\n" in clew("exec", "--", "true", cwd="/", status=125).stderr

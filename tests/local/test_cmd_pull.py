@@ -167,7 +167,7 @@ def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Project, Remote], othe
     assert other.json("pull", remote.url, second[:6])["executions"][0]["uid"] == second
     assert other.json("pull", remote.url, first)["executions"][0]["uid"] == first
     code, message, hint = other.error("pull", remote.url, "e9", status=5)
-    assert (code, message) == ("not-found", f"no execution e9 is at {remote.url}")
+    assert (code, message) == ("not-found", f"there is no execution e9 at {remote.url}")
     assert hint == f"clew pull {remote.url} --list"
 
 

@@ -16,7 +16,7 @@ def project(tmp_path: Path) -> Project:
 
 def test_push_and_pull_by_name_and_by_default(project: Project, tmp_path: Path) -> None:
     code, message, _ = project.error("push", status=5)
-    assert (code, message) == ("not-found", "no remote is named, and there is no default")
+    assert (code, message) == ("not-found", "no remote is given, and there is no default remote")
     project("remote", "add", "lab", "../lab")
     project("remote", "add", "other", f"file://{tmp_path}/other")
     listed = project.json("remote", "list")

@@ -170,5 +170,5 @@ def test_what_comes_out_otherwise_is_not_put(both: LocalAndRemote) -> None:
     both.remove("now.mid")
     ran = both.run_remote("recreate", "now.mid")
     assert ran.returncode == 3
-    assert b"came out different: nothing was written" in ran.stderr
+    assert b"was recreated with other content: nothing was written" in ran.stderr
     assert not (both.remote_folder / "now.mid").exists()

@@ -242,8 +242,8 @@ def test_a_secret_that_cannot_be_compared_is_a_candidate(tmp_path: Path) -> None
     given = ("--secret", "MY_TOKEN", "--secret", "PASSWORD")
     causes = other.json("repeat", "e1", *given, status=3)["divergence"]["causes"]
     assert {cause["detail"] for cause in causes} >= {
-        "argument 4: the secret PASSWORD was given anew, and may differ",
-        "the secret MY_TOKEN was given anew, and may differ",
+        "argument 4: the secret PASSWORD was provided again and may differ",
+        "the secret MY_TOKEN was provided again and may differ",
     }
     assert {"random", "clock"} <= {cause["cause"] for cause in causes}
 

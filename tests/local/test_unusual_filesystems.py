@@ -309,7 +309,7 @@ sys.exit(main(sys.argv[1:]))
         assert ran.returncode in (5, 125)
         assert ran.stderr.splitlines() == [
             "error: the current directory no longer exists",
-            "hint: cd to one that does",
+            "hint: cd to a directory that exists",
         ]
     ran = run("exec", "--", "true", CLEW_PROJECT=str(clew.folder))
     assert ran.returncode == 125

@@ -26,8 +26,8 @@ def open_or_create_project(*, here: bool = False, quiet: bool = False) -> Projec
         directory = Path.cwd()
         if directory in (Path("/"), Path.home().resolve()):
             raise NoProject(
-                f"there is no project here, and none is created in {directory} by itself",
-                hint=f"change to the directory of your work, or run clew init {directory}",
+                f"there is no project here, and Clew creates none in {directory} unless you ask",
+                hint=f"cd to the directory of your work, or run clew init {directory}",
             ) from None
         project = clew.init(".")
         if not quiet:

@@ -34,11 +34,11 @@ def resolve_remote(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     if remotes is None or remotes.default is None:
         if project is not None and not accepted:
             raise NotAllowed(
-                f"you did not make the project in {project.root}, nor choose its remotes",
+                f"you did not make the project in {project.root}, so its remotes are not used",
                 hint="name an address, or accept the project: clew init --trust",
             )
         raise NotFound(
-            "no remote is named, and there is no default", hint="clew remote add NAME URL"
+            "no remote is given, and there is no default remote", hint="clew remote add NAME URL"
         )
     return remotes.urls[remotes.default], words
 

@@ -82,8 +82,8 @@ def _read_credential_file(path: str, file: str) -> str:
 
 def _prompt_secret(name: str) -> str:
     if is_path(name):
-        question = f"file to give as {escape(name)} (Ctrl-C gives nothing)"
+        question = f"file to give as {escape(name)} (Ctrl-C to cancel)"
         return _read_credential_file(name, str(click.prompt(question, err=True)))
     return str(
-        click.prompt(f"value of {escape(name)} (Ctrl-C gives nothing)", hide_input=True, err=True)
+        click.prompt(f"value of {escape(name)} (Ctrl-C to cancel)", hide_input=True, err=True)
     )

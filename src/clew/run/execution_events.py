@@ -145,11 +145,11 @@ def build_record(
     except ClewError as error:
         warning = warning or error
     if warning is not None:
-        why = f"not all was stored: {warning.message}"
+        why = f"some content could not be stored: {warning.message}"
         lost = build_gap(uid, LOST_CONTENT, "content", why)
         events = [*record_errors.correct_stored(events, store), lost]
     if not complete:
-        why = "the trace ends before the command did: was the disk full?"
+        why = "the trace ends before the command: was the disk full?"
         events.append(build_gap(uid, LOST_TRACE, "trace", why))
         hint = "free some space, then run the command again"
         warning = warning or RecordingFailed(why, hint=hint)

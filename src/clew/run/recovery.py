@@ -152,7 +152,7 @@ def _complete_record(directory: ProjectDirectory, settings: Settings, spool: Pat
     try:
         note = msgspec.json.decode((spool / _NOTE).read_bytes(), type=RecoveryNote)
     except FileNotFoundError:
-        return "discarded what is left of"  # killed before the command started
+        return "discarded the remains of"  # killed before the command started
     try:
         opened = db.connect(directory.graph, address=settings.graph, patience=PATIENCE)
     except ClewError as error:
@@ -165,7 +165,7 @@ def _complete_record(directory: ProjectDirectory, settings: Settings, spool: Pat
             if note.atomic:
                 Graph(connection, directory.uid).withdraw(note.started.execution)
                 store.drop_leases(note.started.execution)
-                return "forgot the unfinished execution"
+                return "removed the unfinished execution"
             events = _build_events(directory, settings, spool, note, store)
             done = "recovered the killed execution"
         store.flush()
@@ -212,7 +212,7 @@ def _build_events(
         raise failure  # everything can be stored once there is space
     if failure is not None:
         lost = execution_events.build_gap(
-            uid, LOST_CONTENT, "content", f"not all was stored: {failure.message}"
+            uid, LOST_CONTENT, "content", f"some content could not be stored: {failure.message}"
         )
         events = [*record_errors.correct_stored(events, store), lost]
     why = "the recorder was killed: what the command did afterwards is not recorded"

@@ -86,7 +86,7 @@ def write_bundle(
 ) -> Transfer:
     """Write the executions to the new file `to`, complete or not at all."""
     if to.exists():
-        raise Exists(f"{to} is there already", hint="choose another name, or remove it")
+        raise Exists(f"{to} already exists", hint="choose another name, or remove it")
     excluded = {
         file.digest
         for id_ in ids

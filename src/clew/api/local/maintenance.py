@@ -44,7 +44,7 @@ def using_reserve(project: ProjectState) -> Iterator[None]:
         try:
             yield
         except Full as error:
-            hint = "delete some files outside .clew first: its reserve is not enough"
+            hint = "delete some files outside .clew first: Clew's reserve is too small"
             raise Full(error.message, hint=hint) from error
         finally:
             project.close()  # what the database wrote beside its file goes before the reserve comes
@@ -60,7 +60,9 @@ def remove(project: ProjectState, ids: Iterable[str], *, dry_run: bool) -> list[
             raise Busy(f"{execution.id} is still running", hint="wait for its end, or stop it")
     if left := find_inheriting_executions(project.graph, executions):
         names = " ".join(execution_id(number) for _, number in left)
-        raise UsageError(f"without it {names} would not be whole", hint=f"clew rm {names}, too")
+        raise UsageError(
+            f"{names} would be incomplete without it", hint=f"remove these too: clew rm {names}"
+        )
     if not dry_run:
         with using_reserve(project):
             for uid in executions:
@@ -83,7 +85,7 @@ def _gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
     for left in _recover_executions(project):
         raise Busy(
             f"the record of the killed execution {left.uid[:8]} is not complete: {left.why}",
-            hint=f"clew rm {left.uid} forgets it",
+            hint=f"clew rm {left.uid} removes it",
         )
     with Store(project.directory.store) as store:
         # A function: the store asks it after the sweep began, as an execution may end meanwhile.
@@ -102,7 +104,7 @@ def fsck(project: ProjectState) -> Check:
         report = store.fsck()
         problems = [Problem(what=found.what, where=found.where) for found in report.problems]
         problems += [
-            Problem(what="the record names these bytes, and they are not stored", where=digest)
+            Problem(what="the record refers to this content, but it is not stored", where=digest)
             for digest in sorted(list_live_digests(project.graph))
             if not store.has(digest)
         ]
@@ -111,7 +113,10 @@ def fsck(project: ProjectState) -> Check:
         Problem(what=what, where=where) for what, where in find_facts_out_of_scope(project.graph)
     ]
     problems += [
-        Problem(what=f"a killed execution could not be settled: {left.why}", where=left.uid)
+        Problem(
+            what=f"the record of a killed execution could not be completed: {left.why}",
+            where=left.uid,
+        )
         for left in unsettled
     ]
     log.write(
@@ -134,7 +139,7 @@ def _check_signatures(project: ProjectState, store: Store) -> Iterator[Problem]:
             yield Problem(what=f"the signature cannot be checked: {error.message}", where=id_)
             continue
         if found != signature.key or format_digest(blake3(data).digest()) != signature.events:
-            yield Problem(what="the signature is not of this record", where=id_)
+            yield Problem(what="the signature does not match the record", where=id_)
             continue
         for what, where in find_unsigned_changes(project.graph, uid, from_batch(data)):
             yield Problem(what=f"{id_} is not what was signed: {what}", where=where)

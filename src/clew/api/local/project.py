@@ -52,7 +52,7 @@ def open_local_project(settings: Settings, path: StrPath | None = None) -> Local
     except FileNotFoundError as error:
         if settings.project is None:
             raise NotFound(
-                "the current directory no longer exists", hint="cd to one that does"
+                "the current directory no longer exists", hint="cd to a directory that exists"
             ) from error
         start = settings.project
     return LocalProject(project_directory.find(start, settings), settings)
@@ -251,7 +251,7 @@ class LocalProject(ProjectState, Project):
         everything: bool = False,
     ) -> Lineage:
         if direction not in ("up", "down"):
-            raise UsageError(f"a lineage goes up or down, not {direction!r}")
+            raise UsageError(f"the direction of a lineage is up or down, not {direction!r}")
         from clew.api.local.versions import find
         from clew.prov.queries.lineage.lineage import trace_lineage
 

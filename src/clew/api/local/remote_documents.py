@@ -62,10 +62,10 @@ def find_offer(offers: Offers, text: str, url: str) -> str:
     if not matches and len(text) >= MIN_UID_PREFIX:
         matches = {uid for uid in offers if uid.startswith(text)}
     if not matches:
-        raise NotFound(f"no execution {text} is at {url}", hint=f"clew pull {url} --list")
+        raise NotFound(f"there is no execution {text} at {url}", hint=f"clew pull {url} --list")
     if len(matches) > 1:
         raise UsageError(
-            f"{text} names several: {', '.join(sorted(uid[:8] for uid in matches))}",
+            f"{text} is ambiguous: {', '.join(sorted(uid[:8] for uid in matches))}",
             hint=f"name it by its uid; clew pull {url} --list",
         )
     return matches.pop()

@@ -77,13 +77,14 @@ def _owner(client: Client) -> CheckoutOwner:
 def describe_checkout(client: Client, text: str) -> CheckoutContents:
     found = client.query("checkout", id=text)
     if not _ID.fullmatch(str(found["id"])):  # a directory may be called so
-        raise Damaged(f"the server calls the execution {str(found['id'])[:100]!r}")
+        raise Damaged(f"the server sent an invalid id of an execution: {str(found['id'])[:100]!r}")
     files = tuple(map(TrackedFile.read, found["files"]))
     for kept in files:  # a place of its own choosing could be Clew's own file
         if kept.place != checkout_path(kept.path, found["cwd"]):
             shown = kept.place[:200].decode(errors="replace")
             raise Damaged(
-                f"{shown!r} is not where this file belongs", hint="do not trust the server"
+                f"the server sent a wrong path for a file: {shown!r}",
+                hint="do not trust the server",
             )
     missing = parse(found["missing"], tuple[MissingFile, ...], client.server)
     return CheckoutContents(**{**found, "files": files, "missing": missing})

@@ -35,7 +35,7 @@ def parse(answer: object, kind: type[D], server: Server) -> D:
         return msgspec.convert(answer, kind)
     except msgspec.ValidationError as error:
         raise Damaged(
-            f"{server.url} answers with something else: {error}",
+            f"{server.url} sent an unexpected answer: {error}",
             hint="is it a Clew server of the same version?",
         ) from error
 

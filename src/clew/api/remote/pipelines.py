@@ -191,7 +191,8 @@ class RemotePipelines(Pipelines):
                 time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
             name = self.show(uid).id or uid
-            say(f"{name} goes on at {self._client.server.url}; clew pipeline cancel {name} ends it")
+            url = self._client.server.url
+            say(f"{name} continues at {url}; clew pipeline cancel {name} stops it")
             raise
         _report_changes(found, known, watch)
         if found.id is None:

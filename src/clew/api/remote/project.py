@@ -258,7 +258,7 @@ class RemoteProject(Project):
         everything: bool = False,
     ) -> Lineage:
         if direction not in ("up", "down"):
-            raise UsageError(f"a lineage goes up or down, not {direction!r}")
+            raise UsageError(f"the direction of a lineage is up or down, not {direction!r}")
         document = self.client.query_target(
             "lineage", target, direction=direction, depth=depth, everything=everything
         )

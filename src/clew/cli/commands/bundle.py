@@ -35,7 +35,7 @@ def command() -> None:
 @click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_executions)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The new file.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out these files.")
-@click.option("--list", "list_them", is_flag=True, help="List what it would have; write nothing.")
+@click.option("--list", "list_them", is_flag=True, help="Only list what it would contain.")
 @json_option
 def create(
     ids: tuple[str, ...],
@@ -84,4 +84,5 @@ def create(
     )
     suspects = sum(f.secret is not None for f in files)
     if suspects:
-        print_message(f"clew: {format_count(suspects, 'file')} may hold a secret; see --exclude")
+        count = format_count(suspects, "file")
+        print_message(f"clew: {count} may contain a secret; --exclude leaves files out")

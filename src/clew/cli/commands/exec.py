@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="Store only the digests of matching files; repeatable.",
 )
 @click.option(
-    "--pin", metavar="WHAT", default="", help="What a repeat gets the same: clock,random."
+    "--pin", metavar="WHAT", default="", help="Fix what a repeat must reproduce: clock,random."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stderr.")
 @click.argument(
@@ -57,7 +57,7 @@ def command(
     in the home directory.
     """
     if not words:
-        raise click.UsageError("Missing the command to run", click.get_current_context())
+        raise click.UsageError("The command to run is missing", click.get_current_context())
     with open_or_create_project(here=True) as project, progress("sending") as draw:
         outcome = project.run(
             words,

@@ -30,12 +30,12 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
 def _parse_words(words: tuple[str, ...]) -> tuple[list[str], str, list[str]]:
     ctx = click.get_current_context()
     if "repeat" not in words:
-        raise click.UsageError("Missing the word repeat", ctx)
+        raise click.UsageError("The word `repeat` is missing", ctx)
     at = len(words) - 1 - words[::-1].index("repeat")  # the last: a value may be "repeat" too
     values, rest = list(words[:at]), words[at + 1 :]
     places = [word[1:] for word in rest[1:] if word[:1] == "%" and word[1:].isdigit()]
     if not rest or len(places) != len(rest) - 1:
-        raise click.UsageError("After repeat come an execution and %N for each value", ctx)
+        raise click.UsageError("After `repeat`, give an execution and one %N for each value", ctx)
     if len(places) != len(values):
-        raise click.UsageError(f"{len(values)} values for {len(places)} places", ctx)
+        raise click.UsageError(f"{len(values)} values, but {len(places)} places (%N)", ctx)
     return values, rest[0], places

@@ -96,7 +96,9 @@ def command(
         for difference in done.differences:
             path = escape(shorten_path(difference.path))
             print_message(f"{difference.kind:<8}  {path}")
-        print_message(f"clew: {escape(done.version)} came out different: nothing was written")
+        print_message(
+            f"clew: {escape(done.version)} was recreated with other content: nothing was written"
+        )
     else:
         verb = "would recreate" if dry_run else "recreated"
         path, sources = escape(shorten_path(done.path)), _describe_sources(done.runs)

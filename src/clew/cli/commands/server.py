@@ -93,7 +93,7 @@ def command(
     from clew.server.listener import serve
 
     if on_cluster and targets:
-        raise UsageError("--targets and --on-cluster exclude each other", hint="leave one out")
+        raise UsageError("--targets and --on-cluster exclude each other", hint="use one of them")
     if not (on_cluster or targets) and (apps_port is not None or apps_origin):
         raise UsageError(
             "--apps-port and --apps-origin need applications to proxy",

@@ -94,7 +94,7 @@ def command(
         lines = tree.lines(lineage, everything=everything)
     _write(lines, output, html=html)
     if lineage["truncated"]:
-        print_message("the lineage is truncated: use --depth, or trace a file further along")
+        print_message("the lineage is truncated: limit it with --depth, or trace a file in it")
     if not lineage["edges"] and lineage["nodes"][0].get("changed_outside"):
         print_message(f"its recorded versions: clew restore --list {target}")
 

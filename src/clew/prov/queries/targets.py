@@ -198,7 +198,7 @@ def _choose_version(
         there = [row for row in rows if row[9]]
         if not there:
             raise NotFound(
-                f"{found.id} found nothing at {name}: it made it", hint=f"use {found.id}:{name}"
+                f"{found.id} did not find {name}: it created it", hint=f"use {found.id}:{name}"
             )
         return there[0]
     if wanted:
@@ -206,7 +206,7 @@ def _choose_version(
             if row[2] == int(wanted):
                 return row
         raise NotFound(
-            f"{found.id} met {len(rows)} version(s) of {name}, not {wanted}",
+            f"{found.id} read or wrote {len(rows)} versions of {name}, not {wanted}",
             hint=f"clew restore --list {name}",
         )
     return ([row for row in rows if row[10]] or rows)[-1]
@@ -221,7 +221,7 @@ def _resolve_digest(graph: Graph, text: str) -> Target:
     low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
     rows = graph.connection.rows(_HOLDING, (graph.project, low, high))
     if not rows:
-        raise NotFound(f"no version holds {text}", hint="clew list")
+        raise NotFound(f"no recorded version has the content {text}", hint="clew list")
     if len({bytes(row[4]) for row in rows}) > 1:
         raise UsageError(f"{text} names several contents", hint="give more digits")
     target = _version_target(next((row for row in reversed(rows) if row[8]), rows[-1]))
@@ -242,7 +242,7 @@ def _resolve_current_file(graph: Graph, text: str, locator: str, digest: Digest 
     if digest is None:
         if rows:
             last = _version_target(rows[-1])
-            raise NotFound(f"{text} is not there now", hint=f"its last version is {last.label}")
+            raise NotFound(f"{text} does not exist now", hint=f"its last version is {last.label}")
         raise _unknown_error(text, "clew list")
     for row in reversed(rows):
         if digest_text(row[4]) == digest:

@@ -140,7 +140,7 @@ def read_checkout(directory: Path) -> Checkout | None:
     try:
         fields = json.loads(state.read_text())
         if fields.pop("format") > FORMAT:
-            raise ClewError(f"{state} was written by a later Clew", hint="use that one")
+            raise ClewError(f"{state} was written by a newer version of Clew", hint="use that one")
         files = tuple(map(TrackedFile.read, fields.pop("files")))
         return Checkout(directory=directory, files=files, **fields)
     except (FileNotFoundError, NotADirectoryError):
@@ -149,7 +149,7 @@ def read_checkout(directory: Path) -> Checkout | None:
         raise from_os(error, doing=f"read {state}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(
-            f"{state} cannot be read: {error}", hint="check out anew, to another directory"
+            f"{state} cannot be read: {error}", hint="check out again, to another directory"
         ) from error
 
 

@@ -87,7 +87,7 @@ def _given_arguments(executions: ExecutionPair, pair: ProcessPair) -> Iterator[I
     for number, names in executions.b.record.facets.get("argument_secrets", {}).items():
         for name in names:
             if name and name not in executions.b.seals(pair.b):
-                detail = f"argument {number}: the secret {name} was given anew, and may differ"
+                detail = f"argument {number}: the secret {name} was provided again and may differ"
                 yield InputDifference("argument", name, detail, at=pair.b.started, certain=False)
 
 
@@ -118,7 +118,7 @@ def _variable_differences(
                 continue
             # a seal is comparable only within the project that made it
             certain = name in seals[0] and not executions.a.record.execution.made_elsewhere
-            differs = "has another value" if certain else "was given anew, and may differ"
+            differs = "has another value" if certain else "was provided again and may differ"
             detail = f"the secret {name} {differs}"
         passed_on = inherited is True or all(
             upper.get(name) == own.get(name) for upper, own in zip(inherited, (a, b), strict=True)
@@ -168,7 +168,7 @@ def _file_difference(
     if maker is None or (
         executions.overlapped(pair, maker) and executions.same_final_content(name)
     ):
-        return InputDifference("order", path, f"{path} was read at another stage of its making")
+        return InputDifference("order", path, f"{path} was read at another point of its writing")
     known = None not in (executions.a.digest(a), executions.b.digest(b))
     sure = known and not executions.contents.equivalent(a, b)
     return InputDifference("input", path, f"{path} differs", maker, certain=sure, names=(name,))
@@ -320,7 +320,7 @@ def _flow_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterator[
         known = executions.alignment.by_b.get(source)
         if known is not None and known != pair:
             who = executions.b.id(known.b)
-            detail = f"what {who} passed on to it"
+            detail = f"the data that {who} passed to it"
             yield InputDifference("input", who, detail, known, known.b.started, certain=False)
 
 
@@ -332,7 +332,7 @@ def _fork_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterator[
     kinds = (_argument_differences, _variable_differences, _fork_differences)
     if any(True for kind in kinds for _ in kind(executions, above)):
         who = executions.b.id(above.b)
-        detail = f"what {who} passed on to it"
+        detail = f"the data that {who} passed to it"
         yield InputDifference("input", who, detail, above, pair.b.started, certain=False)
 
 

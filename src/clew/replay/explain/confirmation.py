@@ -300,6 +300,6 @@ _SUBSTITUTIONS: dict[str, Callable[[_Confirmation, Cause, _Subject, _Subject], R
     "argument": _Confirmation._old_words,
 }
 _PINNED_DETAIL = {
-    "random": "with the same random bytes it does the same",
-    "clock": "at the same time of day it does the same",
+    "random": "with the same random numbers, the result is the same",
+    "clock": "at the same time of day, the result is the same",
 }

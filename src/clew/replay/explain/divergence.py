@@ -204,7 +204,7 @@ def _final_contents(executions: ExecutionPair, name: str) -> tuple[bytes, bytes]
 def _network(executions: ExecutionPair, pair: ProcessPair) -> Iterator[Cause]:
     peers = {name for name in _used_names(executions, pair) if name.startswith(NETWORK_SCHEMES)}
     for peer in sorted(peers)[:3]:
-        yield Cause("network", f"it spoke to {peer}", peer)
+        yield Cause("network", f"it connected to {peer}", peer)
 
 
 def _used_names(executions: ExecutionPair, pair: ProcessPair) -> set[str]:
@@ -219,8 +219,8 @@ def _describe_unrecorded(executions: ExecutionPair, origins: OriginFinder, origi
     )
     sources = [executions.b.id(s.source.b) for s in input_differences if s.source is not None]
     if not sources:
-        return "nothing that it saw differs"
-    return f"nothing that is known differs; what {sources[0]} passed on to it may"
+        return "none of its recorded inputs differ"
+    return f"nothing that is recorded differs; the data that {sources[0]} passed to it may"
 
 
 def _unrecorded_causes(executions: ExecutionPair, origin: Origin, nothing: str) -> list[Cause]:
@@ -231,7 +231,7 @@ def _unrecorded_causes(executions: ExecutionPair, origin: Origin, nothing: str) 
     random = Cause("random", f"it read {device}" if device else nothing, device)
     clock = Cause("clock", nothing)
     if timely:
-        clock = Cause("clock", "its outputs differ in dates and times alone", "times")
+        clock = Cause("clock", "only dates and times differ in its outputs", "times")
     pinned = executions.pinned()
     left = [
         *([random] if pinned.random is None else []),

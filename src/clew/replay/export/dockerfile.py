@@ -78,16 +78,16 @@ def _base_image(execution: PortableExecution, sources: FileSources) -> tuple[str
 
 def _header(execution: PortableExecution, sources: FileSources, same: bool) -> Iterator[str]:
     yield f"# {execution.id} ({execution.uid}), recorded until {format_time(execution.ended)}."
-    yield "# Made again from packages: nearly the same. An exact image: clew export --format oci."
+    yield "# Built from packages: versions may differ. An exact image: clew export --format oci."
     for warning in execution.warnings:
         yield f"# Note: {_one_line(warning)}."
     comment = _one_line(
         str(execution.plan.facets.get("os", {}).get("pretty_name") or "an unnamed system")
     )
-    other = "" if same else ". No image is known for that: this is another, with other versions"
+    other = "" if same else ". No image is known for that: this one has other versions"
     yield f"# It ran on {comment}{other}."
     if sources.python and same:
-        yield f"# Its Python {sources.python.version} was of no package, but built or fetched."
+        yield f"# Its Python {sources.python.version} was built or downloaded, not packaged."
     if sources.left:
         yield f"# {sources.left} system files that belong to no package come from the base image."
 
@@ -95,7 +95,7 @@ def _header(execution: PortableExecution, sources: FileSources, same: bool) -> I
 def _copies(execution: PortableExecution, sources: FileSources) -> Iterator[str]:
     if sources.conda:
         names = ", ".join(f"{p['name']}={p['version']}" for p in sources.conda)
-        yield f"# Copied as far as they were used, for only conda installs them: {_one_line(names)}"
+        yield f"# Used files, copied because only conda installs their packages: {_one_line(names)}"
     for path in sorted({_copied_root(path) for path in sources.copied}):
         entry = sources.copied.get(path)
         shown = path.decode(errors="replace")
@@ -132,14 +132,14 @@ def _copied_root(path: bytes) -> bytes:
 def _variables(execution: PortableExecution) -> Iterator[str]:
     if execution.redacted:
         names = " ".join(f"-e {_one_line(name)}" for name in execution.redacted)
-        yield f"# Not recorded, for they were secret; set them to run it: {names}"
+        yield f"# Not recorded because they are secret; set them to run it: {names}"
     lines = []
     for name, value in sorted(execution.plan.environ.items()):
         if _NAME.fullmatch(name) and value.isprintable():
             quoted = _escape(value).replace('"', '\\"')
             lines.append(f'{name}="{quoted}"')
         else:
-            yield f"# A Dockerfile cannot hold the variable {_one_line(name)}."
+            yield f"# A Dockerfile cannot contain the variable {_one_line(name)}."
     if lines:
         yield "ENV " + _CONTINUATION.join(lines)
 

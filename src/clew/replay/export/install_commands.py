@@ -29,10 +29,10 @@ def install_system_packages(sources: FileSources) -> Iterator[str]:
         native = most_common_architecture(packages)
         asked = [p for p in packages if p.get("requested") is not False]
         along = [p for p in packages if p.get("requested") is False]
-        yield f"# {title} packages whose files were used. Those asked for get the version they had"
+        yield f"# {title} packages whose files were used. Requested ones get the version they had"
         yield f"# {_MISSING_VERSION_NOTES[manager]}."
         if along:
-            yield "# Those that came along get the version that the archive has; they were:"
+            yield "# Dependencies get the version that the archive has; the recorded versions were:"
             yield from (f"#   {format_pinned_package(p, native)}" for p in along)
         plain = [_unpinned(p, native) for p in along]
         if sources.sites and not sources.python:
@@ -80,7 +80,7 @@ def _unpinned(package: Package, native: str) -> str:
 def link_programs(sources: FileSources) -> Iterator[str]:
     """Create links for program names that no installed package provides."""
     if sources.links:
-        yield "# Names by which programs were called, where the packages did not bring them."
+        yield "# Links by which programs were called, if no package has installed them."
         named = (
             (_quote_path(path), _quote_path(target))
             for path, target in sorted(sources.links.items())
@@ -100,7 +100,7 @@ def install_python(sources: FileSources, *, there: bool) -> Iterator[str]:
         yield f"COPY python {home}"
     elif python.home != b"/usr/local":
         shown = _display_path(python.home)
-        yield f"# The Python of this image takes the place of the recorded one, {shown}."
+        yield f"# The Python of this image replaces the recorded one, {shown}."
         yield f"RUN mkdir -p $(dirname {home}) && ln -s /usr/local {home}"
 
 

@@ -131,7 +131,7 @@ def describe_credential_files(files: Mapping[bytes, CredentialFile]) -> Iterator
         if file.from_this_machine:
             yield f"it gets your own {name}{changed}"
         elif changed:
-            yield f"it gets the {name} that you gave, which is not as it was recorded"
+            yield f"it gets the {name} that you provided, which differs from the recorded one"
 
 
 def write_credential_files(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:

@@ -45,11 +45,11 @@ sandbox gets all of /sys, read-only: libraries look for the GPU there."""
 _WIRES = ("tcp://", "udp://", "http://", "https://", "ftp://")
 _LOOPBACK = ("tcp://127.", "tcp://[::1]", "udp://127.", "udp://[::1]")
 _GAP_WARNINGS = {
-    "set-uid": "a program that lost its privilege then, and will again",
-    "ptrace": "a program that wanted to trace another",
-    "shared-memory": "data that passed unseen through shared memory",
-    "mount": "a file system that was mounted on the way",
-    "root": "a process that went into another root directory",
+    "set-uid": "a set-uid program, which ran without its privilege and will again",
+    "ptrace": "a program that tried to trace another",
+    "shared-memory": "data in shared memory, which is not recorded",
+    "mount": "a file system that was mounted during the run",
+    "root": "a process that changed its root directory",
 }
 
 
@@ -95,7 +95,7 @@ def make_plan(
     itself = record.itself
     if itself.ended is None:
         raise ClewError(
-            f"{record.execution.id} was never recorded to its end: it cannot be repeated",
+            f"the record of {record.execution.id} is incomplete: it cannot be repeated",
             hint="repeat one that is done: clew list",
         )
     first = find_initial_files(record, read_listing)
@@ -105,7 +105,7 @@ def make_plan(
         some = ", ".join(os.fsdecode(path) for path in missing[:3])
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise NoContent(
-            f"the bytes of {some}{more} were not kept: {record.execution.id} cannot be repeated",
+            f"the content of {some}{more} is not stored: {record.execution.id} cannot be repeated",
             hint="record.exclude in .clew/config.toml says what is not kept: "
             "change that, and record the command again",
         )
@@ -131,11 +131,7 @@ def make_plan(
         devices=devices,
         warnings=(
             *_untrusted_warnings(record, offered, network),
-            *(
-                f"the record does not ask for the secret {n}"
-                for n in values.given
-                if n not in offered
-            ),
+            *(f"the record does not need the secret {n}" for n in values.given if n not in offered),
             *describe_credential_files(files),
             *_warnings(record, locators, devices, refused, network),
         ),
@@ -150,7 +146,7 @@ def replace_words(command: Iterable[str], changes: Mapping[int, str]) -> tuple[s
         if not 0 <= number < len(words):
             raise UsageError(
                 f"there is no word {number}: the command has {len(words)}, counted from 0",
-                hint="clew show tells the command",
+                hint="clew show prints the command",
             )
         words[number] = value
     return tuple(words)
@@ -212,8 +208,8 @@ def _find_stdin(record: ExecutionRecord) -> Digest | None:
     line = record.lines.get(locator, ())
     if any(version.digest and not version.stored for version in line):
         raise NoContent(
-            f"what {record.execution.id} read from its input was not kept: it cannot be repeated",
-            hint="give it its input in a file, and record it again; see stream_limit in settings",
+            f"the standard input of {record.execution.id} is not stored: it cannot be repeated",
+            hint="let it read a file, and record it again; see stream_limit in the settings",
         )
     return next((version.digest for version in line if version.digest), None)
 
@@ -273,7 +269,7 @@ def _warnings(
         more = f" and {len(peers) - 1} more" if len(peers) > 1 else ""
         yield f"it used the network ({peers[0]}{more}), and now has none: --network allows it"
     elif peers:
-        yield f"it uses the network ({peers[0]}): what answers there may have changed"
+        yield f"it uses the network ({peers[0]}): the answers may have changed"
     for device in devices:
         if not device.startswith("/sys"):
             yield f"it uses {device}: a device of this machine, not of the record"
@@ -285,7 +281,7 @@ def _warnings(
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         yield f"it used {others[0]}{more}, which a sandbox does not have"
     if record.facets.get("typed"):
-        yield "it read keys typed at a terminal, which are not recorded: its input is empty now"
+        yield "it read what was typed at a terminal, which is not recorded: its input is empty now"
     for what in sorted({gap.what for gap in record.gaps}):
         if what in _GAP_WARNINGS:
             yield f"there was {_GAP_WARNINGS[what]}"

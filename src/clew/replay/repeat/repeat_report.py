@@ -55,6 +55,6 @@ def warn_unrecorded_reads(record: ExecutionRecord, plan: RepeatPlan) -> list[str
         if path in given and given[path].kind == "stub":
             read[path] = path_fields(locator)["path"]
     return [
-        f"it read {shown}, which was only looked at before: its bytes are not recorded"
+        f"it read {shown}, which the recorded execution did not read: its content is not recorded"
         for _, shown in sorted(read.items())
     ]

@@ -110,8 +110,8 @@ class ReplayRunner:
         if owner != os.geteuid():
             name = user_name(owner)
             raise NotAllowed(
-                f"{self.directory.path} belongs to {name}, who alone can repeat in it",
-                hint=f"as {name}, or after clew push and clew pull into a project of your own",
+                f"{self.directory.path} belongs to {name}, and only {name} can repeat there",
+                hint=f"run this as {name}, or pull the execution into a project of your own",
             )
 
     @contextlib.contextmanager

@@ -158,7 +158,7 @@ class IncrementalDecider:
         if self.pinned and not (start.first and subtree.root.number == 1):
             return "its pinned clock and randomness depend on where it is started"
         if any("\ufffd" in word or MASK in word for word in start.command):
-            return "its words are not all recorded"
+            return "its arguments are not completely recorded"
         return None
 
     def _has_all_content(self, subtree: Subtree) -> bool:

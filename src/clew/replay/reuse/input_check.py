@@ -87,7 +87,7 @@ class InputCheck:
         if dependency.kind == "link":
             target = path_of(f"file:///{dependency.answer}") or b"/"
             same = self.files.link(path) == target[1:]
-            return None if same else f"the link {name} leads elsewhere"
+            return None if same else f"the link {name} points elsewhere"
         if dependency.kind in ("listing", "empty"):
             then = (
                 set(self.names(Digest(dependency.answer))) - {b""} if dependency.answer else set()
@@ -132,7 +132,7 @@ class InputCheck:
         if dependency.kind == "absent":
             error, _, asked = dependency.answer.partition(" ")
             denied = error == "EACCES" and asked and not _permits(status, asked)
-            return None if denied else f"{name} is there now"
+            return None if denied else f"{name} exists now"
         if dependency.kind == "present":
             return self._present(dependency.answer, path, name, status)
         if dependency.kind == "times":
@@ -158,7 +158,7 @@ class InputCheck:
                 return f"{name} is a link now"
             return self._directory(dependency, path, name, same=status.st_mtime_ns == int(mtime))
         if stat.S_ISLNK(status.st_mode):  # nobody goes by the time of a link
-            return None if status.st_size == int(size) else f"the link {name} leads elsewhere"
+            return None if status.st_size == int(size) else f"the link {name} points elsewhere"
         same = status.st_mtime_ns == int(mtime) or self._made_again(path, dependency.at, status)
         if status.st_size != int(size) or not same:
             return f"{name} changed"
@@ -179,7 +179,7 @@ class InputCheck:
         """Times that changed must have kept their order."""
         line = [now for _, now in sorted(self.times.items())]
         kept = all(a < b for a, b in pairwise(line))
-        return None if kept else "the order changed in which files were made"
+        return None if kept else "files were created in another order"
 
     # -- directories
 
@@ -194,7 +194,7 @@ class InputCheck:
             listed = any(
                 n.kind == "listing" and n.path == dependency.path for n in self.subtree.dependencies
             )
-            return None if listed else f"names came or went in {name}"
+            return None if listed else f"entries were added to or removed from {name}"
         then, now = self.before(path, dependency.at), self._names_now(path, dependency.at)
         return None if then == now else _names_difference(name, then, now)
 
@@ -233,7 +233,7 @@ def _absence_difference(dependency: Dependency, error: OSError, name: str) -> st
     if dependency.kind != "absent":
         return f"{name} is gone"
     same = errno.errorcode.get(error.errno or 0) == dependency.answer.split(" ")[0]
-    return None if same else f"{name} cannot be looked at any more"
+    return None if same else f"{name} can no longer be read"
 
 
 def _permits(status: os.stat_result, wanted: str) -> bool:

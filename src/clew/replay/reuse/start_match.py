@@ -46,16 +46,16 @@ def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
         return why
     descriptors = _comparable_descriptors(subtree.record, subtree.held)
     if descriptors != _comparable_descriptors(start.reference, start.held):
-        return "its input or output goes elsewhere"
+        return "its input or output is redirected"
     if any(name == "stdin" for _, _, name, *_ in descriptors):
         whole = subtree.root.number == 1 and start.first
         if not whole or _stdin_digest(subtree.record) != _stdin_digest(start.reference):
-            return "it may read what others leave of the input"
+            return "it shares its input with other processes"
     if subtree.root.facets["begun"].get("standing") != start.standing:
         return "its limits, signals or permissions changed"
     busy = (subtree.ended - subtree.started) / 1e9 - subtree.idle
     if start.others and subtree.idle > max(_MAX_IDLE_SECONDS, busy / 3):
-        return "it waits, and others run meanwhile"
+        return "other processes run at the same time"
     return None
 
 
@@ -69,7 +69,7 @@ def variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) 
     """The first variable that differs, as a sentence."""
     for name in sorted(then.keys() | now.keys()):
         if name not in now:
-            return f"its variable {name} is not set any more"
+            return f"its variable {name} is no longer set"
         if name not in then:
             return f"its variable {name} is new"
         if then[name] != now[name]:

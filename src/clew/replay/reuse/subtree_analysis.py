@@ -52,7 +52,7 @@ class _Analysis:
     def __init__(self, index: DependencyIndex, root: Activity) -> None:
         begun = root.facets.get("begun")
         if begun is None:
-            raise NotReusable("its record does not tell what it was started with")
+            raise NotReusable("how it was started is not recorded")
         self._index = index
         self._record = index.record
         self._held: list[list[Any]] = begun["held"]
@@ -116,7 +116,7 @@ class _Analysis:
 
     def _check_ends(self) -> None:
         if self._record.itself.ended is None:
-            raise NotReusable("its execution was never recorded to its end")
+            raise NotReusable("the record of its execution is incomplete")
         signalled = {a for a, _, _, via in self._record.informed if via == "signal"}
         for key in self._members:
             process = self._record.activities[key]
@@ -140,7 +140,7 @@ class _Analysis:
             if gap.what in _HARMLESS_GAPS:
                 continue
             if gap.activity in self._members or gap.what == "trace":
-                raise NotReusable(f"not all of it was seen ({gap.what})")
+                raise NotReusable(f"it was not recorded completely ({gap.what})")
         self._unread = {gap.locator for gap in self._record.gaps if gap.what == "content"}
 
     def _check_descriptors(self) -> None:
@@ -164,7 +164,7 @@ class _Analysis:
                 if _holds_output(begun.get("held", ()), name):
                     parts.append(begun.get("output", {}).get(name))
             if not parts or None in parts:
-                raise NotReusable("others printed while it did")
+                raise NotReusable("other processes printed at the same time")
             first, last = parts[0][0], parts[-1][1]
             if first < last:
                 self._check_printed(name, last)
@@ -175,7 +175,7 @@ class _Analysis:
         line = self._record.lines.get(f"{STREAM}{self._record.execution.uid}/{name}", ())
         known = next((v for v in line if v.digest and v.stored and v.size is not None), None)
         if known is None or (known.size or 0) < until:
-            raise NotReusable("what it printed was not kept")
+            raise NotReusable("its output is not stored")
         if name in self._record.facets.get("masked", ()):
             raise NotReusable("a secret was masked in what it printed")
 
@@ -195,11 +195,11 @@ class _Analysis:
             path = path_of(f"file://{name}") or b""
             replaced = any(c.path == path and c.rank != 1 for c in self._changes)
             if mode == 3 or replaced:
-                raise NotReusable(f"it reads and writes {display_path(path)}, which it was handed")
+                raise NotReusable(f"it reads and writes {display_path(path)}, which it inherited")
             at, flags, size = file_state
             files.append(self._inherited_file(fd, path, at, size if flags & 1 else None))
         if len({file.path for file in files}) != len(files):
-            raise NotReusable("it was handed one file twice")
+            raise NotReusable("it inherited the same file twice")
         return files
 
     def _inherited_file(self, fd: int, path: bytes, at: int, size: int | None) -> InheritedFile:
@@ -250,7 +250,7 @@ class _Analysis:
         mode = self._check_stored(output.version, path)
         makers = self._index.makers.get(output.version.key, {})
         if any(edge.how == "link" for edge in makers.values()):
-            raise NotReusable(f"{display_path(path)} is a second name of a file")
+            raise NotReusable(f"{display_path(path)} is a hard link")
         kind = "link" if stat.S_ISLNK(mode) else "file"
         return output._replace(kind=kind, mode=stat.S_IMODE(mode))
 
@@ -262,7 +262,7 @@ class _Analysis:
             version.digest is not None and version.stored and version.locator not in self._unread
         )
         if not known or version.mode is None or version.mtime is None:
-            raise NotReusable(f"what it wrote to {display_path(path)} was not kept")
+            raise NotReusable(f"what it wrote to {display_path(path)} is not stored")
         return version.mode
 
     def _locator(self, path: bytes) -> str:

@@ -80,7 +80,7 @@ class DependencyFinder:
                     continue
                 unknown = look.kind == "listing" and not look.answer
                 if unknown and not self._changed_before(path, look.at):
-                    raise NotReusable(f"the names in {display_path(path)} were not kept")
+                    raise NotReusable(f"the list of files in {display_path(path)} is not stored")
                 yield Dependency(look.at, look.kind, path, look.answer, None)
 
     def _removals(self) -> Iterator[Dependency]:
@@ -120,7 +120,7 @@ class DependencyFinder:
             return None  # the subtree wrote it
         known = self._index.with_content(version)
         if version.locator in self._unread or known.digest is None:
-            raise NotReusable(f"the bytes of {display_path(path)} were not kept")
+            raise NotReusable(f"the content of {display_path(path)} is not stored")
         self._check_complete(makers, path)
         return Dependency(edge.at, "bytes", path, "", known)
 

@@ -239,13 +239,13 @@ class Sandbox:
         return Confined(self._root_fd), self.root.states
 
     def refusal(self) -> RecordingFailed:
-        """Why the sandbox could not be made, as the failed program reported it."""
+        """Why the sandbox could not be created, as the failed program reported it."""
         kept = self._streams.kept.get("stderr")
         message = kept.path.read_text(errors="replace").strip() if kept else ""
         why = f": {message.splitlines()[-1]}" if message else ""
         return RecordingFailed(
-            f"the sandbox could not be made{why}",
-            hint="are user name spaces and overlays allowed here? see docs/reference/isolation.md",
+            f"the sandbox could not be created{why}",
+            hint="are user namespaces and overlays allowed here? see docs/reference/isolation.md",
         )
 
     def target(self, root: int | None) -> int | None:

@@ -90,7 +90,7 @@ class FileCache:
             states = self._states(initial_files, root)
         if states is None:
             raise ClewError(
-                f"{root} does not stay as it is made", hint="is somebody else changing it?"
+                f"{root} changes while Clew writes it", hint="is another program changing it?"
             )
         return Root(root, states)
 
@@ -142,7 +142,7 @@ class FileCache:
                 os.chmod(directory, entry.mode | 0o700)
             _publish(draft, root)
         except OSError as error:
-            raise from_os(error, doing=f"lay out the files in {self._roots}") from error
+            raise from_os(error, doing=f"write files to {self._roots}") from error
         finally:
             remove_tree(draft)
 

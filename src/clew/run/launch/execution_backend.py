@@ -196,5 +196,5 @@ def _current_directory() -> Path:
         return Path.cwd()
     except FileNotFoundError as error:
         raise RecordingFailed(
-            "the working directory no longer exists", hint="cd to one that does"
+            "the working directory no longer exists", hint="cd to a directory that exists"
         ) from error

@@ -113,7 +113,7 @@ class SessionEvents:
             why = record_errors.as_clew_error(failure).message
             events.append(
                 execution_events.build_gap(
-                    task.uid, LOST_CONTENT, "content", f"not all was stored: {why}"
+                    task.uid, LOST_CONTENT, "content", f"some content could not be stored: {why}"
                 )
             )
         first = built.state.processes[branch.spawn.image].uid

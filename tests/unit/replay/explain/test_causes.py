@@ -65,7 +65,7 @@ def network(run: RecordBuilder, train: int, n: int) -> None:
             "the link /w/current led to v1, then to v2",
         ),
         (lambda run, train, n: run.reads(train, "stdin", b"%d" % n), ["input"], "stdin differs"),
-        (network, ["network"], "it spoke to tcp://192.0.2.1:443"),
+        (network, ["network"], "it connected to tcp://192.0.2.1:443"),
         (
             lambda run, train, n: run.reads(train, "/dev/urandom", None),
             CHANCE,

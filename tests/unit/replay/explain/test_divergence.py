@@ -95,7 +95,7 @@ def test_an_argument_that_another_process_told_the_shell() -> None:
     assert why(a, b)[0] == "sh run.sh"
     others = [suspect.pair.b.command for suspect in explained(a, b).suspects[1:]]
     assert others == [["date"]]
-    assert "what e2.p2 passed on to it may" in details(a, b)[0]
+    assert "the data that e2.p2 passed to it may" in details(a, b)[0]
 
 
 def test_what_happened_later_is_no_reason() -> None:
@@ -160,7 +160,7 @@ def test_names_are_no_facts() -> None:
 
     a, b = both(tell)
     assert why(a, b) == ("python stable.py", ["random", "clock"])
-    assert details(a, b)[0] == "nothing that it saw differs"
+    assert details(a, b)[0] == "none of its recorded inputs differ"
 
 
 def racing(run: RecordBuilder, n: int) -> None:

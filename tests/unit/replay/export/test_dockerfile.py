@@ -85,7 +85,7 @@ def test_a_python_of_no_package_is_that_of_an_image() -> None:
     execution = portable({**dict.fromkeys(packages, FILE)}, packages=packages)
     said = text(execution)
     assert "ARG BASE=docker.io/library/python:3.12.1-bookworm" in said
-    assert "Its Python 3.12.1 was of no package" in said
+    assert "Its Python 3.12.1 was built or downloaded" in said
     assert f"ln -s /usr/local {home}\n" in said
     assert f"RUN {home}/bin/python3.12 -m pip install --no-cache-dir --no-deps \\" in said
     assert copied(execution) == set()
@@ -118,8 +118,8 @@ def test_text_from_outside_stays_in_its_line() -> None:
     )
     said = text(execution)
     assert "\nRUN evil" not in said
-    assert "# A Dockerfile cannot hold the variable EVIL." in said
-    assert "# A Dockerfile cannot hold the variable ODD%%." in said
+    assert "# A Dockerfile cannot contain the variable EVIL." in said
+    assert "# A Dockerfile cannot contain the variable ODD%%." in said
     assert re.search(r'\["files/data _1_ _x-[0-9a-f]{8}/", "/data \[1\] \\\\\$x/"\]', said)
     assert 'RUN ["ln", "-sfn", "--", "/data", "/link"]' in said
 

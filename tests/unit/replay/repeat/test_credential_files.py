@@ -43,7 +43,7 @@ def test_a_given_file_is_a_stub_in_the_scenery() -> None:
     assert (file.data, file.mode, file.mtime) == (b"T=renewed-22\nMODE=fast-9\n", 0o644, 7)
     assert "renewed-22" in file.secrets
     assert "fast-9" not in file.secrets  # the recorded command shows it
-    assert any("not as it was recorded" in warning for warning in found.warnings)
+    assert any("differs from the recorded one" in warning for warning in found.warnings)
     assert "renewed" not in repr(found)
     assert found.with_files({b"/w/.env": None}).credentials == {}
 

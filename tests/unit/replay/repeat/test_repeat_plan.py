@@ -55,7 +55,7 @@ def test_a_record_made_elsewhere_gets_only_what_was_given() -> None:
     assert (found.environ, found.secrets) == ({"TOKEN": "given"}, {"TOKEN": "given"})
     assert "made elsewhere" in found.warnings[0]
     mistyped = planned(SecretValues(given={"TOKEN": "given", "TOKN": "given"}))
-    assert "the record does not ask for the secret TOKN" in mistyped.warnings
+    assert "the record does not need the secret TOKN" in mistyped.warnings
 
 
 def test_a_name_of_a_secret_is_quoted_in_the_hint() -> None:
@@ -100,7 +100,7 @@ def _without_end(record: ExecutionRecord) -> ExecutionRecord:
 
 def test_what_cannot_be_repeated() -> None:
     run = RecordBuilder("sh")
-    with pytest.raises(ClewError, match="never recorded to its end"):
+    with pytest.raises(ClewError, match="is incomplete: it cannot be repeated"):
         make_plan(
             _without_end(run.record()),
             read_listing=lambda _: [],

@@ -29,11 +29,14 @@ def start(record: ExecutionRecord, process: Activity, **changed: Any) -> Program
     [
         ({}, None),
         ({"environment": {"LANG": "de"}}, "its variable LANG changed"),
-        ({"environment": {}}, "its variable LANG is not set any more"),
+        ({"environment": {}}, "its variable LANG is no longer set"),
         ({"environment": {"LANG": "C", "X": "1"}}, "its variable X is new"),
-        ({"held": [*NULL, [3, 1, "/w/in", 0, 0, 1]]}, "its input or output goes elsewhere"),
+        (
+            {"held": [*NULL, [3, 1, "/w/in", 0, 0, 1]]},
+            "its input or output is redirected",
+        ),
         ({"standing": "umask 0077"}, "its limits, signals or permissions changed"),
-        ({"others": 1}, "it waits, and others run meanwhile"),
+        ({"others": 1}, "other processes run at the same time"),
     ],
 )
 def test_how_it_is_started(changed: dict[str, Any], why: str | None) -> None:

@@ -77,11 +77,11 @@ def test_a_signal_that_ended_it() -> None:
 def test_gaps() -> None:
     run = Step()
     run.gaps.append(Gap(run.step, "shared-memory", "unseen", None))
-    assert run.why() == "not all of it was seen (shared-memory)"
+    assert run.why() == "it was not recorded completely (shared-memory)"
     run = Step()
     run.reads(run.step, "/w/in", b"1")
     run.gaps.append(Gap(run.top, "content", "changed", "file://machine/w/in"))
-    assert run.why() == "the bytes of /w/in were not kept"
+    assert run.why() == "the content of /w/in is not stored"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_gaps() -> None:
         ([[0, 1, "pipe:0"]], "it reads a pipe"),
         ([[1, 2, "pipe:0"]], "it writes to a pipe"),
         ([[3, 3, "socket:0"]], "it has a socket from its parent"),
-        ([[1, 2, "stdout"]], "others printed while it did"),
+        ([[1, 2, "stdout"]], "other processes printed at the same time"),
     ],
 )
 def test_what_it_is_started_with(held: list[list[Any]], why: str) -> None:
@@ -127,7 +127,7 @@ def test_what_others_wrote_as_well() -> None:
 def test_what_was_not_kept() -> None:
     run = Step()
     run.writes(run.step, "/w/out", None)
-    assert run.why() == "what it wrote to /w/out was not kept"
+    assert run.why() == "what it wrote to /w/out is not stored"
 
 
 def test_what_it_removed_again_need_not_be_kept() -> None:
@@ -170,7 +170,7 @@ def test_its_part_of_the_output() -> None:
     run = Step(held)
     run.prints(b"short", run.step)
     run.begins(run.step, held, output={"stdout": [0, 9]})
-    assert run.why() == "what it printed was not kept"
+    assert run.why() == "its output is not stored"
     run = Step(held)
     run.facets["masked"] = ["stdout"]
     run.prints(b"***", run.step)
