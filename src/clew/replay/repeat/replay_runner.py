@@ -28,6 +28,16 @@ from clew.store import Store
 from clew.witness.environment import user_name
 
 
+def _require_architecture(plan: RepeatPlan) -> None:
+    """Raise an error if the recorded programs are for another architecture: none could start."""
+    recorded, here = plan.facets.get("cpu", {}).get("architecture"), os.uname().machine
+    if recorded in ("x86_64", "aarch64") and recorded != here:
+        raise ClewError(
+            f"it was recorded on {recorded}: its programs cannot run here ({here})",
+            hint=f"repeat it on a machine with {recorded}",
+        )
+
+
 @dataclass(frozen=True)
 class ReplayRunner:
     """Runs the repeats of one project."""
@@ -51,6 +61,7 @@ class ReplayRunner:
         Unless told otherwise what was pinned is pinned again.
         """
         require_sandbox()
+        _require_architecture(plan)
         self._check_owner()
         try:
             return self._run(plan, derivation, network, show, name, pins, decider)
