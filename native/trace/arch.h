@@ -1,8 +1,8 @@
 /* What differs between architectures: the numbers of system calls and the registers of a stopped task.
  *
  * x86_64/ and aarch64/ implement it, and build.py compiles one of them. A call is native, with words of 8
- * bytes, or it comes from an i386 program on x86-64, with words of 4. The filter refuses all calls of 32-bit
- * programs on aarch64. */
+ * bytes, or it comes from an i386 program on x86-64, with words of 4. On aarch64, 32-bit programs are not
+ * started (images.c). */
 #ifndef CLEW_ARCH_H
 #define CLEW_ARCH_H
 

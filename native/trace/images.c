@@ -32,6 +32,7 @@ struct image {
 	const char *loader; /* points into `loaded`; NULL: static program */
 	bool dynamic; /* a 64-bit program with a loader: the library can be injected */
 	bool absent;  /* the tracer finds no such file */
+	bool refused; /* a 32-bit program, where their calls cannot be recorded */
 };
 
 /* ---- what the calling program passes to exec ---- */
@@ -199,6 +200,7 @@ static void inspect(struct task *task, struct image *image, const char *path)
 				next = script_interpreter(task, head);
 			} else if (!memcmp(head, ELFMAG, SELFMAG)) {
 				char *loader = elf_loader(file, head, image);
+				image->refused = !ARCH_NARROW && head[EI_CLASS] == ELFCLASS32;
 				image->loader = loader;
 				if (loader)
 					load(image, loader);
@@ -257,6 +259,10 @@ bool image_enter(struct task *task, const char *path)
 		return false;
 	}
 	inspect(task, image, path);
+	if (image->refused) { /* as on a machine that cannot run it */
+		emit_gap(task->proc, "32-bit", path, "32-bit programs cannot be recorded on this architecture");
+		call_skip(task, -ENOEXEC);
+	}
 	if (!image->absent)
 		record_pipe_maker(task->proc);
 	/* A search of the PATH tries many absent files. Their exec is not followed to its end, which saves a

@@ -45,6 +45,7 @@ sandbox gets all of /sys, read-only: libraries look for the GPU there."""
 _WIRES = ("tcp://", "udp://", "http://", "https://", "ftp://")
 _LOOPBACK = ("tcp://127.", "tcp://[::1]", "udp://127.", "udp://[::1]")
 _GAP_WARNINGS = {
+    "32-bit": "a 32-bit program, which was not started because it cannot be recorded",
     "set-uid": "a set-uid program, which ran without its privilege and will again",
     "ptrace": "a program that tried to trace another",
     "shared-memory": "data in shared memory, which is not recorded",
