@@ -5,7 +5,8 @@
 # make test-heavy  the tests that take minutes or gigabytes, and many examples of each property
 # make cluster     bring up a Kubernetes of two nodes on this machine (as root); make cluster-down removes it
 # make test-cluster  the tests on a cluster: the one KUBECONFIG names, else the above
-# make dist        build the wheel and the sdist, and install the wheel in a container without a compiler (as root)
+# make dist        build the wheels and the sdist, and install the wheel in a container without a compiler (as root)
+# make test-aarch64  the aarch64 wheel in an emulated machine, compared with x86-64; takes minutes
 # make pictures    run the sessions that docs/images shows, and draw them again
 # make bench       every figure of docs/benchmarks.md, with the peers beside it
 # make native      compile the witness in place, for development
@@ -29,12 +30,12 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help dist pictures demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
-	packages-cluster cluster cluster-down test-cluster
+	packages-cluster packages-aarch64 cluster cluster-down test-cluster test-aarch64
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
-packages-build packages-test packages-bench packages-cluster: packages-%:
+packages-build packages-test packages-bench packages-cluster packages-aarch64: packages-%:
 	@PYTHON=$(PYTHON) tools/debian-packages $*
 
 # Everything Python: pinned, and with this very source installed to be edited.
@@ -83,7 +84,11 @@ pictures: native
 dist: $(READY) packages-cluster
 	rm -rf dist
 	$(BIN)/python -m build -q --no-isolation --outdir dist .
+	_PYTHON_HOST_PLATFORM=linux-aarch64 $(BIN)/pip wheel -q --no-deps --no-build-isolation -w dist dist/*.tar.gz
 	$(PYTHON) -m tools.wheel_check dist
+
+test-aarch64: packages-aarch64 native
+	$(PYTEST) -n 0 -m aarch64 --timeout 3600 tests/aarch64
 
 cluster: packages-cluster
 	@$(PYTHON) -m tools.cluster up
@@ -101,6 +106,7 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python native/build.py --strict build/strict
+	$(BIN)/python native/build.py --strict --machine aarch64 build/strict-aarch64
 
 bench: packages-bench native
 	@for figure in bench/[a-z]*.py; do \

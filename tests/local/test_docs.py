@@ -30,6 +30,7 @@ NEEDS_A_CLUSTER = {  # tests/cluster runs these
     "test-on-a-cluster.md",
     "train-in-a-notebook.md",
 }
+NEEDS_EMULATION = {"test-on-aarch64.md"}  # `make test-aarch64` is what it describes
 NEEDS_POSTGRESQL = {"share-one-postgresql.md"}
 
 MARK = "\x1e"
@@ -130,7 +131,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in PAGES if path.name not in NEEDS_A_CLUSTER],
+    [path for path in PAGES if path.name not in NEEDS_A_CLUSTER | NEEDS_EMULATION],
     ids=lambda path: str(path.relative_to(DOCS)),
 )
 def test_page(

@@ -1,7 +1,5 @@
 """Check the native programs in a wheel: the right architecture, and no libc needed."""
 
-from __future__ import annotations
-
 import struct
 import zipfile
 from pathlib import Path
