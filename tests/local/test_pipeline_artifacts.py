@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.driver import Project
+from tests.local.programs.compiling import compile_pipeline
 from tests.local.test_cmd_pipeline import answer, run, states
 
 PIPELINE = """
@@ -54,13 +55,26 @@ def custom(folder: str) -> str:
 """
 
 
-@pytest.fixture
-def ran(project: Project) -> Project:
-    """A project with a run, and one of another text."""
-    (project / "two.py").write_text(PIPELINE)
-    run(project, "two.py")
-    run(project, "two.py", "-p", "text=b")
+def compile_here(project: Project, name: str, source: str) -> None:
+    """Make NAME.yaml in the project: to run a Python file starts Python to compile it."""
+    (project / f"{name}.py").write_text(source)
+    compile_pipeline(project / f"{name}.py", project.folder)
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
+    project = Project(tmp_path_factory.mktemp("artifacts"), **graph_in_turn)
+    compile_here(project, "two", PIPELINE)
+    run(project, "two.yaml")
+    run(project, "two.yaml", "-p", "text=b")
     return project
+
+
+@pytest.fixture
+def ran(two_runs: Project) -> Project:
+    """A project with a run whose files are there, and one of another text."""
+    two_runs("restore", "r1", "--yes")
+    return two_runs
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -88,7 +102,7 @@ def test_restore_all_artifacts(
     told = answer(ran, "restore", what)
     assert {one["path"] for one in told} == {str(made / name) for name in expected}
     assert files(made) == expected
-    assert states(run(ran, "two.py")).keys() == {"make", "train"}
+    assert states(run(ran, "two.yaml")).keys() == {"make", "train"}
 
 
 def test_restore_one_artifact_to_a_path(ran: Project, tmp_path: Path) -> None:
@@ -144,8 +158,8 @@ def test_missing_artifacts(ran: Project, what: str) -> None:
 
 
 def test_an_artifact_at_a_custom_path(project: Project, tmp_path: Path) -> None:
-    (project / "custom.py").write_text(CUSTOM)
-    made = run(project, "custom.py", "-p", f"folder={tmp_path}")
+    compile_here(project, "custom", CUSTOM)
+    made = run(project, "custom.yaml", "-p", f"folder={tmp_path}")
     assert made["outputs"] == {"Output": "ab"}
     (tmp_path / "data").unlink()
     assert files(project / "pipeline-runs/r1/make/model") == {"weights": "b"}
