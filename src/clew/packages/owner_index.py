@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
@@ -123,7 +124,7 @@ def load_index(
     if cached is not None:
         return cached
     new = OwnerIndex.build(read())
-    if cache and _now() - newest > _SETTLED and _state(sources)[0] == state:
+    if cache and time.time_ns() - newest > _SETTLED and _state(sources)[0] == state:
         _last[cache, name] = state, new
         user_cache.write_cached(cache, name, _cache_key(state), new.to_bytes(state))
     return new
@@ -149,12 +150,6 @@ def _cache_key(state: str) -> str:
 
 def _key(path: bytes) -> int:
     return int.from_bytes(blake3(path).digest(length=8), sys.byteorder)
-
-
-def _now() -> int:
-    import time
-
-    return time.time_ns()
 
 
 def _state(sources: Iterable[Path]) -> tuple[str, int]:

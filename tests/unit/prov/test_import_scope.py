@@ -28,8 +28,8 @@ from clew.prov.events import (
 from clew.prov.export.recorded_events import export_events
 from clew.prov.graph import Graph
 from clew.prov.import_scope import find_facts_out_of_scope
+from clew.prov.queries.execution_record import find_inheriting_executions
 from clew.prov.queries.executions import find_execution, get_execution, list_executions
-from clew.prov.queries.inherited_reads import find_inheriting_executions
 
 EVIL = "e" * 32
 

@@ -51,7 +51,7 @@ def using_reserve(project: ProjectState) -> Iterator[None]:
 
 
 def remove(project: ProjectState, ids: Iterable[str], *, dry_run: bool) -> list[Execution]:
-    from clew.prov.queries.inherited_reads import find_inheriting_executions
+    from clew.prov.queries.execution_record import find_inheriting_executions
     from clew.run.recovery import discard_after
 
     executions = {found.uid: found for found in (find_execution(project, id_) for id_ in ids)}

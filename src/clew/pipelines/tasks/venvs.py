@@ -107,7 +107,8 @@ class VenvBuilder:
             if venv.is_built():
                 return
             shutil.rmtree(venv.directory, ignore_errors=True)
-            self._say(f"installing {_describe(venv.installs)} in {venv.directory}")
+            names = [name for arguments in venv.installs for name in list_packages(arguments)]
+            self._say(f"installing {', '.join(names)} in {venv.directory}")
             self._call([self._python, "-m", "venv", "--without-pip", venv.directory], lock)
             [packages] = (venv.directory / "lib").glob("python*/site-packages")
             (packages / "clew.pth").write_text(_PTH.format(places=list(venv.python_info[2:])))
@@ -168,7 +169,3 @@ def _last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("hint:", "note:", "[notice]"))]
     return lines[-1][:300] if lines else "pip printed nothing"
-
-
-def _describe(installs: Installs) -> str:
-    return ", ".join(name for arguments in installs for name in list_packages(arguments))

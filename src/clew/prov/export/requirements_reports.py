@@ -128,12 +128,9 @@ def _needs(execution: Mapping[str, Any], files: list[File]) -> list[str]:
 
 def _python_packages(files: Iterable[File]) -> list[Mapping[str, Any]]:
     """Only what was imported or executed: many programs read the metadata of all packages."""
-    code = (file for file in files if _is_code(str(file["path"])))
+    named = ((str(file["path"]), file) for file in files)
+    code = (f for path, f in named if _CODE.search(path) and not _START_UP.search(path))
     return _packages(code, "pypi")
-
-
-def _is_code(path: str) -> bool:
-    return _CODE.search(path) is not None and _START_UP.search(path) is None
 
 
 def _packages(files: Iterable[File], manager: str) -> list[Mapping[str, Any]]:

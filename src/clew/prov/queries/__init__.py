@@ -2,7 +2,7 @@
 
     executions        the list of executions, and one entry of it
     show              one execution in full: processes, environment, gaps, files, network
-    execution_record  everything recorded about one execution, for exports, comparison and repeats
+    execution_record  everything recorded about one execution, also what it inherits from its worker
     files             what an execution did to each path, and the versions of a path
     targets           what a user typed to the thing that it names
     lineage           where a thing came from, what it went into, paths between two things

@@ -74,7 +74,8 @@ class _Comparer:
             yield Difference(path="exit status", kind="status", a=codes[0], b=codes[1])
         left_a = {self._names.a(locator): v for locator, v in _outputs(self._a)}
         left_b = {self._names.b(locator): v for locator, v in _outputs(self._b)}
-        for name in sorted(left_a.keys() | left_b.keys(), key=_streams_first):
+        # streams first, then files
+        for name in sorted(left_a.keys() | left_b.keys(), key=lambda n: (n.startswith("/"), n)):
             yield from self._outputs(name, left_a.get(name), left_b.get(name))
         gone_a = {self._names.a(locator): v for locator, v in removed_files(self._a).items()}
         gone_b = {self._names.b(locator): v for locator, v in removed_files(self._b).items()}
@@ -173,10 +174,6 @@ def removed_files(record: ExecutionRecord) -> dict[str, Version]:
 
 def is_stream(version: Version) -> bool:
     return version.locator.startswith(STREAM)
-
-
-def _streams_first(name: str) -> tuple[bool, str]:
-    return name.startswith("/"), name
 
 
 def diff_text(a: bytes, b: bytes, path: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ side may have more, and racing processes may come in either order. What is left 
 the whole tree, because a program may have another parent.
 """
 
+import itertools
 import os
 import re
 from collections import defaultdict, deque
@@ -66,7 +67,7 @@ def align_processes(a: ExecutionRecord, b: ExecutionRecord) -> Alignment:
             waiting.append((a.key, b.key))
 
     take(
-        _match_groups(children_a[a.itself.key], children_b[b.itself.key], (*_PASSES, _any_process))
+        _match_groups(children_a[a.itself.key], children_b[b.itself.key], (*_PASSES, lambda _: ()))
     )
     while waiting:
         one, other = waiting.popleft()
@@ -94,33 +95,14 @@ def _exact_command(process: Activity) -> Hashable:
     return process.exe, *process.command, process.cwd
 
 
-def _command_line(process: Activity) -> Hashable:
-    return process.exe is None, *process.command
-
-
-def _command_pattern(process: Activity) -> Hashable:
-    return process.exe, *(_VARYING.sub("#", word) for word in process.command)
-
-
-def _executable(process: Activity) -> Hashable:
-    return process.exe
-
-
-def _program_name(process: Activity) -> Hashable:
-    return os.path.basename(process.command[0]) if process.command else ""
-
-
-def _any_process(_process: Activity) -> Hashable:
-    return ()
-
-
 _PASSES: tuple[GroupKey, ...] = (
     _exact_command,
-    _command_line,
-    _command_pattern,
-    _executable,
-    _program_name,
+    lambda process: (process.exe is None, *process.command),
+    lambda process: (process.exe, *(_VARYING.sub("#", word) for word in process.command)),
+    lambda process: process.exe,
+    lambda process: os.path.basename(process.command[0]) if process.command else "",
 )
+"""Processes that have the same key are paired; each pass is less strict than the one before."""
 
 
 def _match_groups(
@@ -150,11 +132,12 @@ def _pair_most_similar(a: list[Activity], b: list[Activity]) -> Iterable[tuple[A
         or len({tuple(process.command) for process in (*a, *b)}) == 1
     ):
         return zip(a, b, strict=False)
-    likeness = [
-        (-_similarity(one, other), abs(i - j), i, j)
-        for i, one in enumerate(a)
-        for j, other in enumerate(b)
-    ]
+
+    def difference(i: int, j: int) -> float:
+        return -SequenceMatcher(None, a[i].command, b[j].command, autojunk=False).ratio()
+
+    pairs = itertools.product(range(len(a)), range(len(b)))
+    likeness = [(difference(i, j), abs(i - j), i, j) for i, j in pairs]
     ours: set[int] = set()
     theirs: set[int] = set()
     couples = []
@@ -164,10 +147,6 @@ def _pair_most_similar(a: list[Activity], b: list[Activity]) -> Iterable[tuple[A
             theirs.add(j)
             couples.append((a[i], b[j]))
     return couples
-
-
-def _similarity(a: Activity, b: Activity) -> float:
-    return SequenceMatcher(None, a.command, b.command, autojunk=False).ratio()
 
 
 def _without(processes: list[Activity], taken: set[int]) -> list[Activity]:

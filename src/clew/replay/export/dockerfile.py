@@ -58,7 +58,7 @@ def dockerfile(execution: PortableExecution, sources: FileSources) -> str:
         install_commands.install_python_packages(sources),
         _copies(execution, sources),
         _variables(execution),
-        [f"WORKDIR {_escape_path(execution.plan.cwd)}", "USER {}:{}".format(*execution.user)],
+        [f"WORKDIR {_escape(_one_line(execution.plan.cwd))}", "USER {}:{}".format(*execution.user)],
         [f"CMD {json.dumps(execution.plan.command, ensure_ascii=False)}"],
     ]
     texts = ("\n".join(lines) for lines in sections)
@@ -147,10 +147,6 @@ def _variables(execution: PortableExecution) -> Iterator[str]:
 def _escape(word: str) -> str:
     """Builders expand `$` and treat a backslash as a line continuation."""
     return word.replace("\\", "\\\\").replace("$", "\\$")
-
-
-def _escape_path(path: str) -> str:
-    return _escape(_one_line(path))
 
 
 def _one_line(words: str) -> str:

@@ -39,13 +39,10 @@ def install_system_packages(sources: FileSources) -> Iterator[str]:
             plain += _PIP_PACKAGES[manager]
         exact = [format_pinned_package(p, native) for p in asked]
         if manager == "rpm":
-            yield _dnf(plain + exact)
+            names = _quote_all(plain + exact)
+            yield f"RUN dnf install --assumeyes{_CONTINUATION}{names} \\\n && dnf clean all"
         else:
             yield _apt(plain, exact, sorted(_foreign(packages, native)))
-
-
-def _dnf(names: list[str]) -> str:
-    return f"RUN dnf install --assumeyes{_CONTINUATION}{_quote_all(names)} \\\n && dnf clean all"
 
 
 def _apt(plain: list[str], exact: list[str], foreign: list[str]) -> str:

@@ -190,13 +190,9 @@ class _InitialFilesBuilder:
                 for other in self._looks.get(path, ())
             )
             made = self._mutated.get(path, look.at + 1) <= look.at
-            if not absent and not made and not self._inside(path):
+            if not absent and not made and path not in self._directories:
                 is_directory = path in self._searched or path + b"/" in KERNEL_DIRECTORIES
                 self._entries[path] = Entry("directory") if is_directory else Entry("stub", 0o644)
-
-    def _inside(self, path: bytes) -> bool:
-        """Whether something below this path is known: then it is a directory."""
-        return path in self._directories
 
     @property
     def _directories(self) -> set[bytes]:

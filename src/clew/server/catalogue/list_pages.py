@@ -90,7 +90,8 @@ def fetch_page(graph: Graph, table: Table, query: ListQuery, **within: str) -> P
         values += parameters
     from_where = f"FROM {table.name} WHERE {' AND '.join(where)}"
     total = graph.connection.row(f"SELECT COUNT(*) {from_where}", values)
-    sort = _sortable(query.sort)
+    # NULL sorts first, as 0: a comparison of the cursor with NULL would drop the row.
+    sort = f"COALESCE({query.sort.sql}, 0)" if query.sort.optional else query.sort.sql
     if query.after is not None:
         from_where += f" AND ({sort}, id) {'<' if query.descending else '>'} (?, ?)"
         values += [query.after.value, query.after.id]
@@ -103,11 +104,6 @@ def fetch_page(graph: Graph, table: Table, query: ListQuery, **within: str) -> P
     page = rows[: query.size]
     end = Cursor(page[-1][-2], str(page[-1][-1])) if len(rows) > len(page) else None
     return Page([row[:-2] for row in page], int(total[0]) if total else 0, end)
-
-
-def _sortable(field: Field) -> str:
-    """NULL sorts first, as 0: a comparison of the cursor with NULL would drop the row."""
-    return f"COALESCE({field.sql}, 0)" if field.optional else field.sql
 
 
 def _condition_sql(condition: Condition) -> tuple[str, list[Value]]:

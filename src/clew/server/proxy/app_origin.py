@@ -167,13 +167,10 @@ class AppHostCheck:
         found = targets.match_path(scope["raw_path"], self._own_prefixes)
         assert found is not None
         origin = self._origin.of(scope, found[0])
-        if session_of(scope) and not self._origin.shared and not _is_served_at(scope, origin):
+        elsewhere = host_of(scope) != urlsplit(origin).netloc
+        if session_of(scope) and not self._origin.shared and elsewhere:
             message = f"it is served at {origin}"
             refusal = problem_response(scope["path"], 421, "misdirected", message)
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
-
-
-def _is_served_at(scope: Scope, origin: str) -> bool:
-    return host_of(scope) == urlsplit(origin).netloc
