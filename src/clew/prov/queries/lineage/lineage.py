@@ -19,6 +19,7 @@ from clew.documents import lineage as documents
 from clew.documents.lineage import Direction, Lineage, Node
 from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
+from clew.prov.queries.executions import WORKER
 from clew.prov.queries.lineage.content_links import (
     SAME_CONTENT,
     ContentLinks,
@@ -38,8 +39,6 @@ from clew.prov.queries.targets import Target
 LIMIT = 20_000
 """Nodes after which a walk stops and says so."""
 
-WORKER = "worker"
-"""The label of the first process of a worker, from which the tasks of pipeline runs are forked."""
 _NUMBER, _NAME = 2, 9
 """Columns of `LineageQueries.activities`."""
 _INSTANT_FLOWS = frozenset({"fork", "exec"})
