@@ -5,6 +5,9 @@ server imports it once per test worker, then every command is a fork of that: it
 streams, working directory, environment, signals and exit status. `Popen` and `run` take what
 `subprocess` takes; whatever a fork cannot have (another program, a changed user, variables that
 Python or the loader reads at start-up) runs as a plain subprocess.
+
+A forked `clew exec` waits longer for its server: on a loaded machine, a good server may need more
+than the two seconds.
 """
 
 import atexit
@@ -260,10 +263,12 @@ def _stream(file: int, mode: str, errors: str) -> io.TextIOWrapper:
 
 
 def _preload() -> None:
+    from clew.api.delivery import delivery
     from clew.cli.main import COMMANDS
 
     for module in (*(f"clew.cli.commands.{name}" for name in COMMANDS), *_PRELOADED):
         importlib.import_module(module)
+    delivery._WAIT_SECONDS = 60.0
     gc.collect()
     gc.freeze()  # so that a child's collections do not copy what it shares
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.driver import Project
+from tests.driver import CLEW, Project
 from tests.local.server import Server, run_server
 from tests.local.test_server_ingest import PACKED, execution, known, measured, name_of, sound
 
@@ -136,13 +136,21 @@ def test_unsent_records_wait_for_the_server(there: Project, here: Project) -> No
     assert [found["status"] for found in known(there)] == [3, 3, 3, 3, 0, 0]
 
 
+def plain_exec(here: Project, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Record a command as users do: a forked `clew` waits longer for a server."""
+    command = [*CLEW, "exec", "--", *words]
+    return subprocess.run(
+        command, cwd=here.folder, env=here.environment, capture_output=True, timeout=120
+    )
+
+
 def test_a_server_that_hangs_is_not_waited_for(
     there: Project, here: Project, server: Server
 ) -> None:
     (here / "in").write_bytes(random.Random(5).randbytes(8 << 20))  # more than a socket takes
     server.process.send_signal(signal.SIGSTOP)
     try:
-        ran = here.command("exec", "--", "sh", "-c", "cat in; exit 3", timeout=120)
+        ran = plain_exec(here, "sh", "-c", "cat in; exit 3")
     finally:
         server.process.send_signal(signal.SIGCONT)
     assert ran.returncode == 3
@@ -166,7 +174,7 @@ def test_a_server_that_answers_byte_by_byte_is_not_waited_for(here: Project) -> 
         trickling = threading.Thread(target=trickle)
         trickling.start()
         here.environment["CLEW_SERVER"] = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        ran = here.command("exec", "--", "true", timeout=120)
+        ran = plain_exec(here, "true")
         assert b"did not answer in time" in ran.stderr
     trickling.join()
 
@@ -193,7 +201,7 @@ def test_a_server_that_takes_an_upload_slowly_is_not_waited_for(
         accepting = threading.Thread(target=_accept, args=(listening, slowly), daemon=True)
         accepting.start()
         here.environment["CLEW_SERVER"] = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        ran = here.command("exec", "--", "sh", "-c", "cat in > out; exit 3")
+        ran = plain_exec(here, "sh", "-c", "cat in > out; exit 3")
         assert ran.returncode == 3
         assert b"did not answer in time" in ran.stderr
         assert cut.wait(120)  # the client has closed the connection
