@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -258,6 +258,10 @@ def _untrusted_warnings(
         yield f"this record was made elsewhere: it gets {reach} and {names}"
 
 
+def _first(values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"{values[0]} and {len(values) - 1} more"
+
+
 def _warnings(
     record: ExecutionRecord,
     locators: Iterable[str],
@@ -267,20 +271,18 @@ def _warnings(
 ) -> Iterable[str]:
     peers = sorted(at for at in locators if at.startswith(_WIRES) and not at.startswith(_LOOPBACK))
     if peers and not network:
-        more = f" and {len(peers) - 1} more" if len(peers) > 1 else ""
-        yield f"it used the network ({peers[0]}{more}), and now has none: --network allows it"
+        yield f"it used the network ({_first(peers)}), and now has none: --network allows it"
     elif peers:
         yield f"it uses the network ({peers[0]}): the answers may have changed"
-    for device in devices:
-        if not device.startswith("/sys"):
-            yield f"it uses {device}: a device of this machine, not of the record"
+    given = [path for path in devices if is_gpu_device(path)]
+    if given:
+        yield f"it uses the GPU of this machine ({_first(given)}), not that of the record"
     gpus = [path for path in refused if is_gpu_device(path)]
     if gpus:
         yield f"it used a GPU ({gpus[0]}), and now has none: --gpu allows it"
     others = [path for path in refused if path not in gpus]
     if others:
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        yield f"it used {others[0]}{more}, which a sandbox does not have"
+        yield f"it used {_first(others)}, which a sandbox does not have"
     if record.facets.get("typed"):
         yield "it read what was typed at a terminal, which is not recorded: its input is empty now"
     for what in sorted({gap.what for gap in record.gaps}):

@@ -169,6 +169,7 @@ def test_only_gpus_and_a_part_of_sys_are_ever_bound() -> None:
         record, read_listing=lambda _: [], values=SecretValues(), network=False, gpu=True
     )
     assert given.devices == (*sorted(gpus), "/sys")
+    assert "the GPU of this machine (/dev/dri/renderD128 and 4 more)" in given.warnings[0]
 
 
 def test_input_that_was_kept() -> None:
