@@ -4,7 +4,7 @@ import click
 
 from clew.cli.commands import trace
 from clew.cli.main import COMMANDS
-from clew.cli.options import json_option, pager_option, target_argument
+from clew.cli.options import json_option, pager_option, target_argument, web_option
 
 
 @click.command(
@@ -15,11 +15,12 @@ from clew.cli.options import json_option, pager_option, target_argument
 @target_argument
 @trace.depth_option
 @trace.all_option
+@web_option
 @json_option
 @pager_option
 @click.pass_context
 def command(
-    ctx: click.Context, target: str, depth: int | None, everything: bool, as_json: bool
+    ctx: click.Context, target: str, depth: int | None, everything: bool, web: bool, as_json: bool
 ) -> None:
     """Show everything that was made from TARGET, across executions: what to make again if it is
     wrong. The same as clew trace --down."""
@@ -29,6 +30,7 @@ def command(
         down=True,
         depth=depth,
         everything=everything,
+        web=web,
         as_json=as_json,
         no_pager=True,  # this command has one
     )
