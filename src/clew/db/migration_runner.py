@@ -2,7 +2,7 @@
 
 The files are written once for both databases. Types that differ are in braces: `{id}` a 64-bit
 primary key, `{int}` a 64-bit number, `{bytes}` raw bytes,
-`{clustered}` after a table whose rows lie in the order of its primary key.
+`{clustered}` after a table whose rows are stored in the order of its primary key.
 """
 
 from collections.abc import Callable, Mapping

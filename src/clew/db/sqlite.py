@@ -134,8 +134,8 @@ class SQLite(Connection):
             connection.execute("PRAGMA user_version").fetchone()
             return connection
         except sqlite3.OperationalError:
-            # WAL needs to write beside the file even to read. In a read-only directory nobody
-            # changes the file, so it counts as immutable.
+            # WAL needs to write beside the file even to read. In a read-only directory the file
+            # does not change, so it counts as immutable.
             connection.close()
             return self._connect("ro&immutable=1")
 

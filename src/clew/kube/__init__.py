@@ -4,10 +4,10 @@
     controller   the operator: watches, work queue, reconciler, events, metrics
     culling      stops resources that were idle for too long
     client       the API client, and the kinds it knows
-    cluster_cache, namespaces   what the watches saw of the cluster
-    service_lookup, proxy_route  how the server finds what the operator made
-    access_tokens, shared_secret  tokens by which Pods recognise the server
+    cluster_cache   what the watches saw of the cluster
+    service_lookup, proxy_route  how the server finds the Services that the operator made
+    backend_tokens, shared_secret  tokens by which Pods authenticate the server
 
 Knows nothing about projects, executions or the store. Imported by `server` and `cli`; the viewer
-imports `access_tokens`.
+imports `backend_tokens`.
 """

@@ -192,7 +192,7 @@ def _contradiction_error(graph: Graph, uid: str, table: str, row: Row) -> Reject
 def find_facts_out_of_scope(graph: Graph) -> Iterator[tuple[str, str]]:
     """(what, where) of facts that no import would add now; older versions of Clew did.
 
-    Bytes that such a record gave to a version of another execution cannot be told from its own.
+    Content that such a record added to a version of another execution cannot be recognised.
     """
     rows = graph.connection.rows
     for table in ("used", "generated", "invalidated"):

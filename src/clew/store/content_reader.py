@@ -175,7 +175,7 @@ def write_sparse(fd: int, buffers: Iterable[bytes | int]) -> None:
             end += buffer
             continue
         at = written = 0
-        while at < len(buffer):  # write what lies between runs of whole zero blocks
+        while at < len(buffer):  # write the data between runs of zero blocks
             if buffer.startswith(_ZEROS, at):
                 _write(fd, buffer[written:at] if at > written else b"", end + written)
                 at += len(_ZEROS)

@@ -214,7 +214,7 @@ class Index:
         return self._all("SELECT digest, pack, length(parts) FROM files")
 
     def chunks_in(self, packs: set[int]) -> Iterator[tuple[int, bytes, bool]]:
-        """(pack, digest, whole) of the chunks in these packs, as they lie there."""
+        """(pack, digest, whole) of the chunks in these packs, in the order of the packs."""
         with self._errors():
             for pack, digest, whole in self._db.execute(
                 "SELECT b.pack, c.digest, c.whole FROM chunks c JOIN blocks b ON b.id = c.block "

@@ -41,8 +41,8 @@ def run_operator(
     health_port: int,
     traffic: Sequence[TrafficSource] = (),
 ) -> None:
-    """Reconcile until the process is told to end. `traffic` are the sources that know when a
-    server was last used."""
+    """Reconcile until the process is stopped. `traffic`: sources that know when a server was last
+    used."""
     uvloop.run(_Operator(options, traffic).run(metrics_port, health_port))
 
 

@@ -17,7 +17,7 @@ from clew.kube.objects import Json, Key, is_deleting, name_of, namespace_of
 
 _LOG = logging.getLogger("clew.operator")
 _CONCURRENCY = 20
-"""Servers that are asked at the same time."""
+"""Servers that are queried at the same time."""
 
 
 class Culler:

@@ -1,6 +1,6 @@
 """Whether a resource was idle for too long, from the time of its last use.
 
-That time only moves forward. A server that cannot be asked is not culled. The start of a Pod
+That time only moves forward. A server that does not respond is not culled. The start of a Pod
 counts as use, so a server that was culled and started again is not culled at once; so does the
 first check.
 """

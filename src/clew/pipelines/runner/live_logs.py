@@ -66,4 +66,4 @@ class LiveLogs:
 
 def _prefix(task: str) -> str:
     """The beginning of the file name; a hash, since the name of a task may be too long."""
-    return f"said-{blake3(task.encode()).hexdigest(16)}-"
+    return f"log-{blake3(task.encode()).hexdigest(16)}-"

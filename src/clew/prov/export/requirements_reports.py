@@ -1,7 +1,7 @@
 """What an execution needed, in the forms people pass on: a requirements file, the command that
 installs system packages, a section for a README.
 
-Pure text from the contract's `show --detail`: nothing is asked of the machine, so the reports
+Pure text from the contract's `show --detail`: nothing is read from the machine, so the reports
 are right on any machine that holds the record.
 """
 
@@ -31,13 +31,13 @@ File = Mapping[str, Any]
 
 
 def format_requirements(files: Iterable[File]) -> str:
-    """A requirements.txt: what was asked for, then what came along, all pinned."""
-    asked, along = _split(_python_packages(files))
+    """A requirements.txt: the requested packages, then their dependencies, all pinned."""
+    requested, dependencies = _split(_python_packages(files))
     lines = ["# Python packages that were imported or executed."]
-    lines += map(format_requirement, asked)
-    if along:
+    lines += map(format_requirement, requested)
+    if dependencies:
         lines += ["", "# Dependencies of these; pinned to get the same versions again."]
-        lines += map(format_requirement, along)
+        lines += map(format_requirement, dependencies)
     return "\n".join(lines) + "\n"
 
 
@@ -53,14 +53,14 @@ def format_system_packages(files: Iterable[File]) -> str:
         if not packages:
             continue
         native = most_common_architecture(packages)
-        asked, along = (
+        requested, dependencies = (
             [format_pinned_package(p, native) for p in half] for half in _split(packages)
         )
         lines = [f"# {_TITLES[manager]} whose files were used."]
-        if asked:
-            lines.append(" \\\n    ".join([command, *map(shlex.quote, asked)]))
-        if along:
-            lines += ["# Came along with these:", *(f"#   {name}" for name in along)]
+        if requested:
+            lines.append(" \\\n    ".join([command, *map(shlex.quote, requested)]))
+        if dependencies:
+            lines += ["# Came along with these:", *(f"#   {name}" for name in dependencies)]
         sections.append("\n".join(lines) + "\n")
     return "\n".join(sections)
 
@@ -144,19 +144,19 @@ def _packages(files: Iterable[File], manager: str) -> list[Mapping[str, Any]]:
 
 
 def _split(packages: list[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
-    """(asked for or unknown, came along)."""
-    along = [p for p in packages if p.get("requested") is False]
-    return [p for p in packages if p.get("requested") is not False], along
+    """(requested or unknown, dependencies)."""
+    dependencies = [p for p in packages if p.get("requested") is False]
+    return [p for p in packages if p.get("requested") is not False], dependencies
 
 
 def format_requirement(package: Mapping[str, Any]) -> str:
-    """A Python package as pip is asked for it."""
+    """A Python package as pip expects it."""
     url = package.get("url")
     return f"{package['name']} @ {url}" if url else f"{package['name']}=={package['version']}"
 
 
 def format_pinned_package(package: Mapping[str, Any], native: str) -> str:
-    """A system's package in its version, as its manager is asked for it."""
+    """A system package with its version, as its manager expects it."""
     name, version, arch = package["name"], package["version"], package.get("arch") or ""
     if package["manager"] == "rpm":
         return f"{name}-{version}" + (f".{arch}" if arch else "")

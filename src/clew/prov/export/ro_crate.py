@@ -1,8 +1,8 @@
 """RO-Crate: an execution as a directory that describes itself (Process Run Crate profile).
 
 The execution is a `CreateAction`, and so is each of its processes that read or wrote a file of
-the user's. What it read lies in `inputs/`, what it left in `outputs/`, under the paths the
-files had; a file whose bytes are not stored is described, but not inside. Files of packages
+the user's. Its inputs are in `inputs/`, its outputs in `outputs/`, under the paths the
+files had; a file whose bytes are not stored is described, but not included. Files of packages
 are named by their packages, as requirements of the program. A file that was moved or copied
 outside Clew `isBasedOn` the earlier version with the same bytes, which is inferred, not observed.
 """

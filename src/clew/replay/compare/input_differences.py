@@ -1,9 +1,8 @@
-"""Find what the two processes of a pair observed differently: arguments, variables, files,
-listings, streams.
+"""Find the differing inputs of two processes: arguments, variables, files, listings, streams.
 
-Only answers to the same question count. A file that only one of them opened is something it did,
-not an input; but a file that one looked up in vain and the other found is. Each difference says
-where it came from: another process of the execution, or outside.
+Only results of the same lookup count. A file that only one of them opened is something it did, not
+an input; but a file that one found and the other did not is. Each difference says where it came
+from: another process of the execution, or outside.
 """
 
 from collections.abc import Iterator
@@ -83,7 +82,7 @@ def _argument_differences(
 
 
 def _given_arguments(executions: ExecutionPair, pair: ProcessPair) -> Iterator[InputDifference]:
-    """Secrets in the command, which a repeat is given anew; only variables can be compared."""
+    """Secrets in the command, which a repeat gets again; only variables can be compared."""
     for number, names in executions.b.record.facets.get("argument_secrets", {}).items():
         for name in names:
             if name and name not in executions.b.seals(pair.b):
@@ -229,14 +228,14 @@ def _presence_differences(
 
 def _first_lookups(side: ExecutionIndex, process: Activity) -> dict[str, tuple[int, bool]]:
     """When it first looked up each path, and whether it existed."""
-    asked = [
+    looks_and_uses = [
         (look.at, look.locator, look.kind != "absent")
         for look in side.looks[process.key]
         if look.kind != "absent" or look.answer == "ENOENT"
     ]
-    asked += [(edge.at, version.locator, True) for edge, version in side.used[process.key]]
+    looks_and_uses += [(edge.at, version.locator, True) for edge, version in side.used[process.key]]
     looks: dict[str, tuple[int, bool]] = {}
-    for at, locator, there in sorted(asked):
+    for at, locator, there in sorted(looks_and_uses):
         looks.setdefault(side.name(locator), (at, there))
     return looks
 
@@ -303,7 +302,7 @@ def _listing_differences(
         yield InputDifference("listing", shown, detail, source)
 
 
-# -- what others told it
+# -- what other processes passed to it
 
 
 def _status_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterator[InputDifference]:

@@ -109,7 +109,7 @@ class _Confirmation:
         kept = [c for c in rest if c.cause not in ("clock", "random")]
         return [*confirmed, *kept] if confirmed else list(suspect.causes)
 
-    # -- who is run
+    # -- the process to run
 
     def _subject(
         self,
@@ -177,7 +177,7 @@ class _Confirmation:
         contents = {**seen.contents, "status": str(seen.status)}
         return tuple((name, contents.get(name)) for name in sorted(subject.names))
 
-    # -- what is tried
+    # -- the causes to try
 
     def _chance(self, suspect: Suspect) -> list[Cause]:
         subject = self._subject(self._executions.b, suspect.pair.b, suspect)

@@ -130,20 +130,20 @@ class DiagnosticRunner:
             limit=self._directory.stream_limit,
             demand=StdinDemand(),
         )
-        nobody = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         tracer = sandbox.start(
             LaunchOptions(
                 command=plan.command,
                 trace=place / "trace",
                 spool=None,
-                notify=nobody,
+                notify=null,
                 exclude=(),
                 streams=kept,
                 blocked=(),
                 pins=pins,
             )
         )
-        os.close(nobody)
+        os.close(null)
         kept.started()
         in_time = False
         try:

@@ -107,9 +107,9 @@ def _owners(execution: PortableExecution) -> dict[bytes, Package]:
     facts = execution.plan.facets.get("packages", {})
     owners: dict[bytes, Package] = {}
     for path, purl in execution.plan.packages.items():
-        asked = facts.get(purl, {}).get("requested")
+        requested = facts.get(purl, {}).get("requested")
         try:
-            package = package_urls.describe_package(purl, asked)
+            package = package_urls.describe_package(purl, requested)
         except ValueError:  # a newer witness may know package URLs that this one cannot read
             continue
         if package is not None and path in execution.plan.initial_files.entries:

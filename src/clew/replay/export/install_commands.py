@@ -27,17 +27,17 @@ def install_system_packages(sources: FileSources) -> Iterator[str]:
         if not packages:
             continue
         native = most_common_architecture(packages)
-        asked = [p for p in packages if p.get("requested") is not False]
-        along = [p for p in packages if p.get("requested") is False]
+        requested = [p for p in packages if p.get("requested") is not False]
+        dependencies = [p for p in packages if p.get("requested") is False]
         yield f"# {title} packages whose files were used. Requested ones get the version they had"
         yield f"# {_MISSING_VERSION_NOTES[manager]}."
-        if along:
+        if dependencies:
             yield "# Dependencies get the version that the archive has; the recorded versions were:"
-            yield from (f"#   {format_pinned_package(p, native)}" for p in along)
-        plain = [_unpinned(p, native) for p in along]
+            yield from (f"#   {format_pinned_package(p, native)}" for p in dependencies)
+        plain = [_unpinned(p, native) for p in dependencies]
         if sources.sites and not sources.python:
             plain += _PIP_PACKAGES[manager]
-        exact = [format_pinned_package(p, native) for p in asked]
+        exact = [format_pinned_package(p, native) for p in requested]
         if manager == "rpm":
             names = _quote_all(plain + exact)
             yield f"RUN dnf install --assumeyes{_CONTINUATION}{names} \\\n && dnf clean all"

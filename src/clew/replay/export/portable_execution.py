@@ -68,8 +68,8 @@ def make_portable(record: ExecutionRecord, read_listing: ReadListing) -> Portabl
     """Select what of `record` can run on another machine."""
     itself = record.itself
     hidden = tuple(n for n in record.facets.get("redacted", ()) if n in itself.environment)
-    # asked for without its words, in which a secret is a warning here and no error, and without
-    # its streams, which are whatever they are where it will run
+    # Without the command, in which a secret is only a warning here, and without the streams, which
+    # depend on where it will run.
     bare = replace(
         record,
         activities={**record.activities, itself.key: itself._replace(command=[])},

@@ -58,7 +58,7 @@ class ReplayRunner:
     ) -> RecordingResult:
         """Carry out a plan in a sandbox, and record it as what `derivation` says: whole, or not.
 
-        Unless told otherwise what was pinned is pinned again.
+        By default, what was pinned is pinned again.
         """
         require_sandbox()
         _require_architecture(plan)

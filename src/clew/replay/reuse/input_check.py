@@ -65,13 +65,13 @@ class InputCheck:
 
     def find_difference(self) -> str | None:
         """The first dependency that does not hold now; None if all hold."""
-        asked: set[tuple[str, bytes, str, str]] = set()
+        checked: set[tuple[str, bytes, str, str]] = set()
         for dependency in self.subtree.dependencies:
             digest = dependency.version.digest if dependency.version else None
             key = (dependency.kind, dependency.path, dependency.answer, digest or "")
-            if key in asked and not _is_directory(dependency):
+            if key in checked and not _is_directory(dependency):
                 continue
-            asked.add(key)
+            checked.add(key)
             why = self._difference(dependency)
             if why is not None:
                 return why
@@ -130,14 +130,14 @@ class InputCheck:
         self, dependency: Dependency, path: bytes, name: str, status: os.stat_result
     ) -> str | None:
         if dependency.kind == "absent":
-            error, _, asked = dependency.answer.partition(" ")
-            denied = error == "EACCES" and asked and not _permits(status, asked)
+            error, _, permissions = dependency.answer.partition(" ")
+            denied = error == "EACCES" and permissions and not _permits(status, permissions)
             return None if denied else f"{name} exists now"
         if dependency.kind == "present":
             return self._present(dependency.answer, path, name, status)
         if dependency.kind == "times":
             return self._times(dependency, path, name, status)
-        return f"what it asked about {name} is not known here"
+        return f"its look at {name} cannot be checked"
 
     def _present(self, answer: str, path: bytes, name: str, status: os.stat_result) -> str | None:
         if answer == "plain":
@@ -157,7 +157,7 @@ class InputCheck:
             if self.files.link(path) is not None and dependency.path not in self._links:
                 return f"{name} is a link now"
             return self._directory(dependency, path, name, same=status.st_mtime_ns == int(mtime))
-        if stat.S_ISLNK(status.st_mode):  # nobody goes by the time of a link
+        if stat.S_ISLNK(status.st_mode):  # programs do not use the time of a link
             return None if status.st_size == int(size) else f"the link {name} points elsewhere"
         same = status.st_mtime_ns == int(mtime) or self._made_again(path, dependency.at, status)
         if status.st_size != int(size) or not same:

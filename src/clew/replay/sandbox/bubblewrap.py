@@ -145,27 +145,31 @@ class Sandbox:
             (self.scratch / name).mkdir(parents=True)
         (self.scratch / "lower").symlink_to(self.root.path)
         write_credential_files(self.config.credentials, self.scratch / "upper", self.root.path)
-        said, tell = os.pipe()
+        status_read, status_write = os.pipe()
         wait, go = os.pipe()
         tracer = self._tracer_command(what)
         kept = [what.notify, *what.streams.reading.handed, *self._inherited_fds]
         kept += [] if what.ask is None else [what.ask]
         self._pid = tracer_process.start(
-            [*self._launcher_command(tell, wait, kept), *self._bubblewrap_command(), *tracer],
+            [
+                *self._launcher_command(status_write, wait, kept),
+                *self._bubblewrap_command(),
+                *tracer,
+            ],
             {"PATH": os.environ.get("PATH", os.defpath)},
             descriptors=what.streams.descriptors,
-            handed=(tell, wait, *kept, *self._mounts),
+            handed=(status_write, wait, *kept, *self._mounts),
             blocked=what.blocked,
         )
-        for descriptor in (tell, wait, *self._inherited_fds, *self._mounts):
+        for descriptor in (status_write, wait, *self._inherited_fds, *self._mounts):
             os.close(descriptor)
         self._inherited_fds.clear()
-        self._status_fd, self._go_fd = said, go
+        self._status_fd, self._go_fd = status_read, go
         return self._pid
 
-    def _launcher_command(self, tell: int, wait: int, kept: Iterable[int]) -> list[str]:
+    def _launcher_command(self, status_write: int, wait: int, kept: Iterable[int]) -> list[str]:
         words = [_find_program("unshare"), "-Urm", os.fspath(tracer_binary.SANDBOX)]
-        words += ["--starter", str(os.getpid()), "--tell", str(tell), "--go", str(wait)]
+        words += ["--starter", str(os.getpid()), "--tell", str(status_write), "--go", str(wait)]
         words += ["--folder", os.fspath(self.scratch)]
         words += ["--umask", str(self.config.facets.get("umask") or "0022")]
         for descriptor in kept:

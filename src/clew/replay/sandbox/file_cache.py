@@ -84,7 +84,7 @@ class FileCache:
         """Return the root that has these files; build it unless it exists unchanged."""
         root = self._roots / initial_files.digest
         states = self._states(initial_files, root)
-        if states is None:  # not there, or somebody was at it
+        if states is None:  # missing, or changed by another process
             remove_tree(root)
             self._build(initial_files, root)
             states = self._states(initial_files, root)
@@ -175,7 +175,7 @@ def _publish(draft: Path, root: Path) -> None:
     try:
         draft.rename(root)
     except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # somebody else was faster
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process was faster
             raise
 
 

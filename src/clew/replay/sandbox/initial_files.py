@@ -87,7 +87,7 @@ class _InitialFilesBuilder:
         self._entries: dict[bytes, Entry] = {}
         self._missing: list[bytes] = []
         self._links = _initial_links(record)
-        self._ways: dict[bytes, bytes] = {}
+        self._resolved_directories: dict[bytes, bytes] = {}
         self._mutated = _first_changes(record)
         self._lines = [
             (path, line)
@@ -95,14 +95,14 @@ class _InitialFilesBuilder:
             if (path := path_of(locator)) is not None and not path.startswith(KERNEL_DIRECTORIES)
         ]
         self._looks: dict[bytes, list[Look]] = {}
-        settled: dict[str, bytes] = {}  # many processes look at the same
+        paths: dict[str, bytes] = {}  # many processes look at the same
         for look in record.looked:
-            resolved = settled.get(look.locator)
+            resolved = paths.get(look.locator)
             if resolved is None:
                 path = path_of(look.locator)
                 if path is None or path.startswith(KERNEL_DIRECTORIES):
                     continue
-                resolved = settled[look.locator] = self._settled(path)
+                resolved = paths[look.locator] = self._resolve(path)
             self._looks.setdefault(resolved, []).append(look)
 
         self._searched = {
@@ -217,18 +217,18 @@ class _InitialFilesBuilder:
                 self._entries[directory] = Entry("directory")
                 directory = os.path.dirname(directory)
 
-    def _settled(self, path: bytes) -> bytes:
+    def _resolve(self, path: bytes) -> bytes:
         """Normalize the path and resolve the links that lead to its directory."""
         directory, name = os.path.split(path)
-        way = self._ways.get(directory)
-        if way is None:  # most paths lie in a directory that others were in
-            way = self._ways[directory] = self._way(directory)
-        settled = os.path.join(way, name)
-        if _is_normalized(settled):
-            return settled
-        return b"/" + os.path.normpath(settled).lstrip(b"/")  # normpath keeps two leading slashes
+        resolved = self._resolved_directories.get(directory)
+        if resolved is None:  # most paths share a directory with others
+            resolved = self._resolved_directories[directory] = self._resolve_directory(directory)
+        joined = os.path.join(resolved, name)
+        if _is_normalized(joined):
+            return joined
+        return b"/" + os.path.normpath(joined).lstrip(b"/")  # normpath keeps two leading slashes
 
-    def _way(self, directory: bytes) -> bytes:
+    def _resolve_directory(self, directory: bytes) -> bytes:
         """Resolve the links in a directory's path."""
         for _ in range(40):
             above = {directory}

@@ -125,7 +125,7 @@ class SandboxFiles:
         finally:
             os.close(file)
         if (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) != key:
-            return None  # somebody is writing it
+            return None  # another process is writing it
         digest = f"blake3:{hashed.hexdigest()}"
         if (
             s.st_ctime_ns + _RACY_NS < time.time_ns()

@@ -139,7 +139,7 @@ def _checked(found: Iterator[AnyEvent | None], check: Callable[[], None]) -> lis
 
 
 def find_unstorable(events: list[AnyEvent]) -> Malformed | None:
-    """The event that no database can hold, if there is one: slow, and so asked only afterwards."""
+    """The event that no database can store, if there is one. Slow: called only after a failure."""
     for number, event in enumerate(events, 1):
         if not _sound(msgspec.to_builtins(event, enc_hook=repr)):
             why = "a number is beyond 64 bits, or a text holds a zero byte"

@@ -55,7 +55,7 @@ def find_cuts(data: bytes | memoryview) -> list[int]:
 def cut_buffers(buffers: Iterable[bytes | int]) -> Iterator[list[memoryview] | int]:
     """Cut a stream of buffers and holes (as lengths) into lists of chunks, and holes.
 
-    A list holds the chunks of one buffer. Cutting starts anew after a hole, so the cuts depend only
+    A list holds the chunks of one buffer. Cutting restarts after a hole, so the cuts depend only
     on the content and its holes, not on the buffers.
     """
     rest: bytes | memoryview = b""

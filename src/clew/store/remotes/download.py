@@ -38,7 +38,7 @@ class _Fetch(NamedTuple):
 
 
 def plan_fetches(index: Index, chunks: Iterable[bytes]) -> dict[str, list[_Fetch]]:
-    """Which blocks of which packs hold these chunks, in the order they lie there."""
+    """The blocks that contain these chunks, by pack, in the order of the pack."""
     blocks: dict[int, _Fetch] = {}
     for digest in chunks:
         where = index.locate(digest)

@@ -1,6 +1,6 @@
 """A remote in one ZIP file, which `clew bundle` wrote. It can be read only.
 
-The objects are stored without compression, because packs are compressed. A file may be anybody's:
+The objects are stored without compression, because packs are compressed. The file is untrusted:
 an object that is compressed, or larger than the caller allows, counts as damage.
 """
 

@@ -7,7 +7,7 @@ finished is not in that file. Each version and process is walked once, so the
 walk ends on any graph.
 
 Edges run the way data flows: `used` from file to process, `generated` from process to file,
-`informed` from sender to receiver, `part` from an execution that was asked for to its processes,
+`informed` from sender to receiver, `part` from an execution that was labels for to its processes,
 `same_content` from a version to one with the same bytes that was found elsewhere: the only kind
 that is inferred, not observed. Following it takes no step of the depth.
 """
@@ -61,7 +61,7 @@ def trace_lineage(
 ) -> Lineage:
     """The document of `clew trace`.
 
-    Files of packages and of the system are counted, not drawn, unless `everything` is asked for.
+    Files of packages and of the system are counted, not drawn, unless `everything` is labels for.
     """
     walk = _Walk(graph, up=direction == "up", everything=everything, limit=limit)
     if target.kind == "version":
@@ -86,7 +86,7 @@ class _Walk:
         self._everything = everything
         self._limit = limit
         self._versions: dict[int, Version] = {}
-        self._asked: list[int] = []
+        self._targets: list[int] = []
         self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
         self._hidden: dict[int, set[int]] = {}
         self._workers: dict[int, int] = {}  # task → the worker it was forked from, not drawn
@@ -96,9 +96,9 @@ class _Walk:
 
     def from_versions(self, keys: tuple[int, ...], depth: int | None) -> None:
         origins = self._steps.origins(keys)
-        self._asked = list(dict.fromkeys(origins.values()))
-        self._load(self._asked)
-        self._walk(set(self._asked), {}, depth)
+        self._targets = list(dict.fromkeys(origins.values()))
+        self._load(self._targets)
+        self._walk(set(self._targets), {}, depth)
 
     def from_unrecorded(self, target: Target, depth: int | None) -> None:
         assert target.locator is not None and target.digest is not None
@@ -110,7 +110,7 @@ class _Walk:
             self._walk({link.best}, {}, depth)
 
     def from_activities(self, keys: list[int] | tuple[int, ...], depth: int | None) -> None:
-        self._asked = list(keys)
+        self._targets = list(keys)
         bound = FOREVER if self._up else -1
         self._walk(set(), dict.fromkeys(keys, bound), depth)
 
@@ -336,15 +336,15 @@ class _Walk:
             nodes.insert(0, Node(id=target.label, kind="execution", label=target.label))
             edges += [
                 documents.Edge(start=target.label, end=names[key], kind="part")
-                for key in self._asked
+                for key in self._targets
                 if key in names
             ]
-        asked = [names[key] for key in self._asked if key in names]
+        labels = [names[key] for key in self._targets if key in names]
         return Lineage(
-            target=asked[0] if len(asked) == 1 else target.label,
+            target=labels[0] if len(labels) == 1 else target.label,
             direction=direction,
             nodes=tuple(nodes),
             edges=tuple(edges),
-            roots=tuple(asked) or (target.label,),
+            roots=tuple(labels) or (target.label,),
             truncated=self._truncated,
         )

@@ -32,7 +32,7 @@ _FIRST_PROCESS = "SELECT uid FROM started WHERE execution = ? AND number = 1 AND
 _EVENTS = """(
     SELECT n, at FROM started WHERE execution = ? UNION ALL
     SELECT e.n, e.at FROM ended e JOIN started s ON s.id = e.activity WHERE s.execution = ?
-) AS told"""
+) AS events"""
 _LAST_NUMBER = f"SELECT max(n) FROM {_EVENTS}"  # noqa: S608
 _DURATION = f"SELECT max(at) - min(at) FROM {_EVENTS}"  # noqa: S608
 
