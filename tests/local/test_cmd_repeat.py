@@ -255,4 +255,4 @@ def test_a_broken_execution_cannot_be_repeated(project: Project) -> None:
     assert running.stdout.readline() == b"up\n"
     running.kill()
     running.communicate()
-    assert "end" in refused(project, "e1", status=1)["message"]
+    assert "incomplete" in refused(project, "e1", status=1)["message"]
