@@ -281,26 +281,19 @@ void image_failed(struct task *task)
 /* An exec of an absent file: its outcome is known at the next stop. */
 bool image_outcome_pending(const struct task *task) { return task->image && task->image->absent; }
 
-/* The state of a loaded file, and its path without links; false: there is none. A build starts the same few
- * programs again and again: the path of a file in the same state is not resolved again. */
-static bool loaded_file(const char *path, struct clew_facts *facts, const char **real)
+/* The state of a loaded file, and its path without links; false: there is none. The kernel knows the path of
+ * an open file: that is cheaper than to resolve each part of it. */
+static bool loaded_file(const char *path, struct clew_facts *facts, char *real)
 {
-	static struct {
-		char *path, *real;
-		struct clew_facts facts;
-	} known[64];
-	if (!facts_of(path, true, facts))
+	struct stat st;
+	int file = open(path, O_PATH | O_CLOEXEC);
+	if (file < 0)
 		return false;
-	uint64_t at = hash_bytes(1, path, strlen(path)) % (sizeof known / sizeof *known);
-	if (!known[at].path || strcmp(known[at].path, path) || memcmp(&known[at].facts, facts, offsetof(struct clew_facts, mode))) {
-		free(known[at].path);
-		free(known[at].real);
-		known[at].path = must(strdup(path));
-		known[at].real = canonical(path, true);
-		known[at].facts = *facts;
-	}
-	*real = known[at].real;
-	return true;
+	bool found = !fstat(file, &st) && descriptor_path(getpid(), file, real);
+	close(file);
+	if (found)
+		facts_from(&st, facts);
+	return found;
 }
 
 /* The kernel opened these files itself: no open call will be seen for them. */
@@ -308,8 +301,8 @@ static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *ima
 {
 	for (unsigned i = 0; i < image->loaded_count; i++) {
 		struct clew_facts facts;
-		const char *real;
-		if (loaded_file(image->loaded[i], &facts, &real)) {
+		char real[PATH_MAX_];
+		if (loaded_file(image->loaded[i], &facts, real)) {
 			/* Names the loader file, so that known detour sites apply to it (detours.c). */
 			if (image->loaded[i] == image->loader)
 				proc->loader_file = hash_bytes(1, &facts, offsetof(struct clew_facts, mode));

@@ -1,6 +1,7 @@
 """Every way a process comes to be is followed, and none is disturbed by it."""
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -149,6 +150,18 @@ def test_scripts_name_their_interpreters(project: Project) -> None:
     assert ran.files[shell]["read"]
     assert ran.show["tree"][0]["exe"] == shell
     assert any(kind == "link" for _, kind, _ in ran.looked("way"))
+
+
+def test_a_link_that_leads_to_another_name_of_the_same_program(project: Project) -> None:
+    """Both names are one inode, and the path that is called is the same."""
+    for folder in ("v1", "v2"):
+        (project / folder).mkdir()
+    shutil.copy2("/bin/true", project / "v1/tool")
+    (project / "v2/tool").hardlink_to(project / "v1/tool")
+    (project / "now").symlink_to("v1")
+    ran = project.sh("now/tool; ln -sfn v2 now; now/tool")
+    assert ran.status == 0
+    assert ran.file("v1/tool")["read"] and ran.file("v2/tool")["read"]
 
 
 def test_a_fresh_environment_is_followed(project: Project) -> None:
