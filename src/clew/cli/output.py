@@ -157,7 +157,10 @@ def format_time(at: datetime | str | None) -> str:
     if isinstance(at, str):
         from datetime import datetime
 
-        at = datetime.fromisoformat(at)
+        try:
+            return format_time(datetime.fromisoformat(at))
+        except (ValueError, OverflowError):  # a server may send anything
+            return at
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 

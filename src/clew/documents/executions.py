@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from clew.documents.document import Document
 from clew.documents.ids import ExecutionId, Uid
 
@@ -11,14 +15,14 @@ class Execution(Document, frozen=True, kw_only=True):
 
     id: ExecutionId | None
     """Null only for an execution that could not be added to the graph yet."""
-    uid: Uid
+    uid: Annotated[Uid, Meta(pattern="^[0-9a-f]{32}$")]
     name: str | None = None
     command: list[str]
     cwd: str | None = None
     agent: str | None = None
     started: str | None = None
     ended: str | None = None
-    seconds: float | None = None
+    seconds: Annotated[float, Meta(ge=-1e10, le=1e10)] | None = None
     state: str
     """running, done, failed or broken."""
     status: int | None = None

@@ -35,6 +35,7 @@ from clew.prov.locators import path_json
 from clew.prov.queries.contents import list_live_digests
 from clew.prov.queries.tracked_files import TrackedFile, list_tracked_files
 from clew.remotes import load as load_remotes
+from clew.safe_path import KERNEL_DIRECTORIES
 from clew.settings import Settings, machine_id
 from clew.store import Signature, Store
 
@@ -144,7 +145,14 @@ def describe_served(project: ProjectState, machine: str) -> ServedStatus:
 
 def check_files(tracked: Sequence[TrackedFile], store: Store, *, others: int = 0) -> TrackedFiles:
     """`others`: the number of tracked files beyond these, which count as not checked."""
+    tracked = [file for file in tracked if _may_check(file.path)]
     return _FileCheck(store).run(tracked[:MOST_FILES], others + max(0, len(tracked) - MOST_FILES))
+
+
+def _may_check(path: bytes) -> bool:
+    """A server or a copied project may name any path; reading files of the kernel has effects."""
+    is_normal = path.startswith(b"/") and b"\0" not in path and path == os.path.normpath(path)
+    return is_normal and not path.startswith((b"//", *KERNEL_DIRECTORIES))
 
 
 class _FileCheck:

@@ -96,11 +96,14 @@ class Client:
         query += [("workers", str(workers).lower()), ("limit", str(min(limit or _PAGE, _PAGE)))]
         query += [("since", since.isoformat())] if since else []
         page = self._get_page(query)
-        found, total = page.executions, page.total or 0
+        found, total = {document.uid: document for document in page.executions}, page.total or 0
         while page.next is not None and (limit is None or len(found) < limit):
             page = self._get_page([*query, ("after", page.next)])
-            found += page.executions
-        executions = tuple(map(self.as_execution, found[:limit]))
+            before = len(found)
+            found |= {document.uid: document for document in page.executions}
+            if page.next is not None and len(found) == before:
+                raise Damaged(f"{self.server.url} repeats its pages", hint="see its log")
+        executions = tuple(map(self.as_execution, [*found.values()][:limit]))
         return ExecutionList(executions=executions, more=total - len(executions))
 
     def _get_page(self, query: list[tuple[str, str]]) -> ExecutionPage:

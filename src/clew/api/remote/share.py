@@ -15,7 +15,7 @@ from clew import project_directory as directories
 from clew.api.delivery.delivery import Uploader
 from clew.api.local.share import Records
 from clew.api.remote import content_transfer
-from clew.api.remote.client import API, Client
+from clew.api.remote.client import API, Client, parse
 from clew.documents.ids import Digest
 from clew.documents.records import RecordParts
 from clew.prov.events import to_batch
@@ -58,7 +58,7 @@ class RemoteEndpoint:
         return self._parts(uid).source
 
     def remarks(self, uid: str) -> list[PortableNote]:
-        return msgspec.convert(self._parts(uid).notes, type=list[PortableNote])
+        return parse(self._parts(uid).notes, list[PortableNote], self._server)
 
     def contents(self, uid: str) -> set[Digest]:
         return set(self._parts(uid).contents)

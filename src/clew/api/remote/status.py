@@ -13,13 +13,12 @@ from clew.api.remote.share import RemoteEndpoint
 from clew.documents.ids import ExecutionId
 from clew.documents.status import ProjectStatus, ServedFile, ServedStatus, Unpushed
 from clew.prov.queries.tracked_files import TrackedFile
-from clew.safe_path import KERNEL_DIRECTORIES
 from clew.settings import machine_id
 
 
 def get_status(client: Client) -> ProjectStatus:
     served = client.get("status", ServedStatus, machine=machine_id(client.settings))
-    tracked = [file for file in map(_read_file, served.files) if _may_check(file.path)]
+    tracked = list(filter(None, map(_read_file, served.files)))
     with content_transfer.open_transfer_store(client.settings) as store:
         files = check_files(tracked, store, others=served.other_files)
     executions = client.executions()
@@ -40,11 +39,10 @@ def get_status(client: Client) -> ProjectStatus:
     )
 
 
-def _read_file(file: ServedFile) -> TrackedFile:
-    path = b64decode(file.path_b64) if file.path_b64 else file.path.encode()
+def _read_file(file: ServedFile) -> TrackedFile | None:
+    """None if its path is malformed."""
+    try:
+        path = b64decode(file.path_b64) if file.path_b64 else file.path.encode()
+    except ValueError:
+        return None
     return TrackedFile(path, file.execution, file.digest, file.size)
-
-
-def _may_check(path: bytes) -> bool:
-    """A server may name any path; reading some of the kernel's would block."""
-    return path.startswith(b"/") and not path.startswith(KERNEL_DIRECTORIES)

@@ -95,7 +95,10 @@ class Remote:
 
     def publish(self, uid: str, document: bytes) -> int:
         """Write a document after everything that it names; returns its size."""
-        self.storage.put(f"executions/{document_name(uid, document)}", document)
+        name = document_name(uid, document)
+        if not _DOCUMENT.fullmatch(name):
+            raise Damaged(f"{uid[:80]!r} is not the uid of an execution")
+        self.storage.put(f"executions/{name}", document)
         return len(document)
 
 

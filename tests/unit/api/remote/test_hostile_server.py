@@ -7,7 +7,6 @@ import tarfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from clew import settings
 from clew.api.delivery.http_client import Server
 from clew.api.remote import downloads
 from clew.api.remote.project import RemoteProject
-from clew.api.results import Execution
 from clew.errors import ClewError, Damaged, NotAllowed
 from clew.safe_path import escape_names
 from clew.store import Store
@@ -31,15 +29,17 @@ def answering(answers: Mapping[str, Answer]) -> Iterator[Server]:
     """A server that answers each route, by the end of its path, with what it is told to."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = self.rfile.read(int(self.headers["Content-Length"]))
+        def do_GET(self) -> None:
+            asked = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             answer = answers[self.path.partition("?")[0].removeprefix("/api/v1/")]
-            body = answer if isinstance(answer, bytes) else answer(json.loads(asked))
+            body = answer if isinstance(answer, bytes) else answer(json.loads(asked or b"{}"))
             body = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass
@@ -154,7 +154,7 @@ def checkout(tmp_path: Path, *, name: str = "e1", **kept: Any) -> None:
         file = {**told, "place": "x", "link": False, **kept}
         described = {"execution": "a" * 32, "id": name, "cwd": "/w", "missing": []}
         packs: dict[str, Answer] = {
-            "commands/ask/about": lambda _: {"uid": "u", "root": "/"},
+            "project": lambda _: {"uid": "u", "root": "/"},
             "commands/ask/checkout": lambda _: {**described, "files": [file]},
             "content/records": store.pack_export().records([bytes.fromhex(digest[7:])]),
             "content/chunks": store.pack_export().chunks([], alone=[bytes.fromhex(digest[7:])]),
@@ -211,14 +211,11 @@ def restore(tmp_path: Path, text: str, path: str, **more: Any) -> None:
     answers: dict[str, Answer] = {
         "commands/ask/version": lambda _: {**version, "execution": 1},
         "commands/ask/execution": lambda _: execution,
-        "commands/ask/has": lambda _: True,
+        "content/missing": lambda _: {"chunks": [], "contents": []},
         "commands/content": json.dumps({"digest": digest}).encode() + b"\n" + data,
     }
     with answering(answers) as server:
         RemoteProject(server, settings.load({})).restore(text, **more)
-
-
-EXECUTION = [field.name for field in fields(Execution) if field.name != "document"]
 
 
 def test_what_a_server_gives_is_restored_below_the_current_folder(
@@ -275,3 +272,66 @@ def test_a_server_gets_no_credential_file_by_another_name(name: str, tmp_path: P
     with answering(answers) as server, suppress(ClewError):
         RemoteProject(server, settings.load({})).recreate("e1:x")
     assert bool(asked) == (name == "plain")
+
+
+@pytest.mark.parametrize("uid", ["../../victim/x", "{outside}/x"])
+def test_an_execution_is_pushed_to_nothing_but_the_remote(tmp_path: Path, uid: str) -> None:
+    """Its uid is a part of the name of a file there."""
+    outside = tmp_path / "victim"
+    outside.mkdir()
+    uid = uid.format(outside=outside)
+    listed = {"id": "e1", "uid": uid, "command": [], "state": "done"}
+    answers: dict[str, Answer] = {
+        "executions": lambda _: {"executions": [listed], "next": None, "total": 1},
+        f"executions/{uid}/record": lambda _: {"source": None, "notes": [], "contents": []},
+        f"executions/{uid}/events": b"\x90",
+    }
+    chosen = settings.load({"HOME": str(tmp_path)})
+    with answering(answers) as server, pytest.raises(Damaged):
+        RemoteProject(server, chosen).push(str(tmp_path / "remote"))
+    assert list(outside.iterdir()) == []
+
+
+def test_a_list_without_end_is_an_error() -> None:
+    listed = {"id": "e1", "uid": "a" * 32, "command": [], "state": "done"}
+    page = {"executions": [listed], "next": "e1", "total": 2}
+    with (
+        answering({"executions": lambda _: page}) as server,
+        pytest.raises(Damaged, match="repeats its pages"),
+    ):
+        RemoteProject(server, settings.load({})).select()
+
+
+def test_a_list_shows_times_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    from clew.cli.main import main
+
+    listed = {"id": "e1", "uid": "a" * 32, "command": [], "state": "done", "started": "\x1bnever"}
+    page = {"executions": [listed], "next": None, "total": 1}
+    with answering({"executions": lambda _: page}) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLEW_SERVER", server.url)
+        assert main(["list"]) == 0
+    assert "\\enever" in capsys.readouterr().out
+
+
+def test_the_status_reads_ordinary_files_only(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("x")
+    (tmp_path / "l").symlink_to("own")
+    os.mkfifo(tmp_path / "pipe")
+    kernel = "/proc/self/status"
+    paths: list[dict[str, str]] = [
+        *({"path": path} for path in (kernel, f"/{kernel}", f"{tmp_path}/../..{kernel}")),
+        *({"path": path} for path in ("/a\0b", "/\ud800", "own", "")),
+        *({"path": "x", "path_b64": text} for text in ("A", "\u1234")),
+        *({"path": f"{tmp_path}/{name}"} for name in ("own", "l", "pipe")),
+    ]
+    known = {"execution": "e1", "digest": f"blake3:{'0' * 64}", "size": 0}
+    size = {"bytes": 1, "reclaimable": 0, "cached": 0}
+    served = {"project": "/", "uid": "u", "store": size, "other_files": 0}
+    answers: dict[str, Answer] = {
+        "status": lambda _: {**served, "files": [{**known, **path} for path in paths]},
+        "executions": lambda _: {"executions": [], "next": None, "total": 0},
+    }
+    with answering(answers) as server:
+        files = RemoteProject(server, settings.load({"HOME": str(tmp_path)})).status().files
+    changed = {file.path.rpartition("/")[2] for file in files.modified}
+    assert (changed, files.checked, files.missing) == ({"own", "l", "pipe"}, 3, ())
