@@ -103,7 +103,7 @@ def test_several_processes_write_whole_lines(directory: ProjectDirectory) -> Non
     assert all(re.fullmatch(r"\S+Z \d+ \S+ info [abc] \d+ z{50}", line) for line in told)
 
 
-def test_a_log_that_cannot_be_written_is_no_error(directory: ProjectDirectory) -> None:
+def test_an_unwritable_log_is_ignored(directory: ProjectDirectory) -> None:
     directory.log.mkdir()
     log.write(directory, "error", "lost")
     directory.log.rmdir()

@@ -23,7 +23,7 @@ def clew(tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
-def test_every_command_is_as_the_table_says(name: str) -> None:
+def test_every_command_matches_the_table(name: str) -> None:
     command = importlib.import_module(f"clew.cli.commands.{name}").command
     assert command.name == name
     assert command.short_help == cli.COMMANDS[name]
@@ -36,7 +36,7 @@ def test_every_command_is_as_the_table_says(name: str) -> None:
         assert all(p.help for p in one.params if isinstance(p, click.Option))
 
 
-def test_there_is_no_command_beside_the_table() -> None:
+def test_every_command_is_in_the_table() -> None:
     here = Path(cli.__file__).parent / "commands"
     files = {path.stem for path in here.glob("*.py")} - {"__init__"}
     files |= {path.parent.name for path in here.glob("*/__init__.py")}

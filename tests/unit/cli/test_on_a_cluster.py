@@ -42,7 +42,7 @@ def test_what_no_namespace_can_be_called_is_refused() -> None:
 
 
 @pytest.mark.parametrize("peer", ["No_Name", "a/b", "a/=b", "10.0.0.1/8", "*"])
-def test_who_can_be_nobody_is_refused(peer: str) -> None:
+def test_an_invalid_address_of_a_peer_is_refused(peer: str) -> None:
     ran = CliRunner().invoke(operator, ["--allow-from", peer])
     assert isinstance(ran.exception, UsageError)
     assert "--allow-from" in ran.exception.message

@@ -45,7 +45,7 @@ def test_duration(seconds: float | None, told: str) -> None:
     assert format_duration(seconds) == told
 
 
-def test_paths_are_told_from_here_where_that_is_shorter(
+def test_paths_are_relative_where_that_is_shorter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

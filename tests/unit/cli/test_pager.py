@@ -87,7 +87,7 @@ def test_an_error_is_printed_after_the_pager_ended() -> None:
     assert lines[-2:] == ["paged: a message", "an error"]
 
 
-def test_a_pager_that_is_left_early_is_no_error() -> None:
+def test_leaving_the_pager_early_is_not_an_error() -> None:
     assert run_on_terminal(count=200_000, PAGER="head -n 1") == (0, ["line 0"])
 
 

@@ -87,7 +87,7 @@ def test_records_are_values(project: clew.Project) -> None:
         (lambda p: p.export("e1", format="ro-crate"), "usage"),
     ],
 )
-def test_mistakes_are_told(project: clew.Project, call: object, code: str) -> None:
+def test_mistakes_raise_errors(project: clew.Project, call: object, code: str) -> None:
     with pytest.raises(clew.ClewError) as caught:
         call(project)  # type: ignore[operator]
     assert caught.value.code == code

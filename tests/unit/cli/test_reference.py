@@ -97,6 +97,6 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 @pytest.mark.parametrize("name", ["cli", "json", "python", "errors"])
-def test_links_lead_somewhere(name: str) -> None:
+def test_links_have_targets(name: str) -> None:
     for target in LINK.findall(page(name)):
         assert (REFERENCE / target).exists(), target

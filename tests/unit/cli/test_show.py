@@ -9,7 +9,7 @@ from clew.cli.commands.show import summarize
 EVIL = "\x1b[2Jx"
 
 
-def test_nothing_that_a_server_says_controls_the_terminal() -> None:
+def test_text_of_a_server_cannot_control_the_terminal() -> None:
     process = {"id": EVIL, "parent": None, "command": [EVIL], "status": EVIL}
     document: dict[str, Any] = {
         **dict.fromkeys(("id", "name", "state", "cwd", "agent", "signed_by", "signal"), EVIL),

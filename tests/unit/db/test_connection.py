@@ -99,7 +99,7 @@ def test_nonsense_is_refused_as_our_own_error(connection: Connection) -> None:
         connection.insert("INSERT INTO nowhere VALUES (?)", [(1,)])
 
 
-def test_many_values_are_asked_for_in_parts(connection: Connection) -> None:
+def test_many_values_are_queried_in_batches(connection: Connection) -> None:
     rows = [(i, "u", 0) for i in range(2000)]
     insert = "INSERT INTO project (id, uid, executions) VALUES (?, ?, ?)"
     connection.atomically(lambda: connection.insert(insert, rows))
@@ -124,7 +124,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path, postgres: str) -> None:
         connect(path, address=postgres)
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database(tmp_path: Path) -> None:
     path = tmp_path / "g.db"
     path.write_bytes(b"this is no database" * 100)
     with pytest.raises(Damaged) as refused:
@@ -305,7 +305,7 @@ def test_a_lost_connection_is_opened_again_for_what_had_no_effect(postgres: str)
         assert connection.rows("SELECT id FROM project ORDER BY id") == [(1,), (2,), (3,)]
 
 
-def test_what_may_have_had_its_effect_is_not_done_again_unasked(postgres: str) -> None:
+def test_a_statement_that_may_have_committed_is_not_repeated(postgres: str) -> None:
     insert = "INSERT INTO project (id, uid, executions) VALUES (?, 'u', 0)"
     with connect(Path("unused"), address=postgres) as connection:
         cut(postgres)
@@ -322,7 +322,7 @@ def test_what_may_have_had_its_effect_is_not_done_again_unasked(postgres: str) -
         assert connection.rows("SELECT id FROM project") == [(2,)]
 
 
-def test_an_address_that_is_none_is_a_mistake_of_the_user() -> None:
+def test_an_invalid_address_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="CLEW_GRAPH"):
         connect(Path("unused"), address="postgresql://host:port/x y z")
 

@@ -34,7 +34,7 @@ def test_a_token_is_one_resource_s_alone(key: str, resource: Key, uid: str) -> N
 
 
 @pytest.mark.parametrize("given", ["", "x", "\xff", "token " * 100])
-def test_anything_else_is_no_token(given: str) -> None:
+def test_other_text_is_not_a_token(given: str) -> None:
     assert not is_token(given, digest(derive_token(KEY, FIRST, "u")))
 
 
@@ -50,7 +50,7 @@ def test_a_notebook_s_pod_knows_the_digest_and_no_child_but_the_route_the_token(
     assert knowing(made, token) == {"VirtualService"}
 
 
-def test_a_viewer_is_told_the_digest() -> None:
+def test_a_viewer_gets_the_digest() -> None:
     resource = viewer()
     made = viewers.decide(resource, cluster_state(), OPTIONS).children
     token = headers_for(resource, KEY)[HEADER]
@@ -59,7 +59,7 @@ def test_a_viewer_is_told_the_digest() -> None:
     assert knowing(made, token) == {"VirtualService"}
 
 
-def test_without_a_key_nothing_is_asked_for() -> None:
+def test_without_a_key_there_is_no_token() -> None:
     made = notebooks.decide(notebook(), cluster_state(), Options()).children
     assert VARIABLE not in json.dumps(made)
     assert not read_route(of_kind(made, "Service")).access

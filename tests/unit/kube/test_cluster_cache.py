@@ -72,7 +72,7 @@ def test_of_other_pods_nothing_is_kept() -> None:
     assert cluster_cache.index_pods(owned(pod("job-x"), "Job", "job")) == {}
 
 
-def test_an_event_concerns_whom_its_object_belonged_to() -> None:
+def test_an_event_concerns_the_owner_of_its_object() -> None:
     around = cache_of(
         pods=[
             owned(pod("first-0"), "StatefulSet", "first"),

@@ -39,14 +39,14 @@ def service(route: ProxyRoute | None = None, **owner: Any) -> dict[str, Any]:
 
 
 @given(WAYS)
-def test_what_was_noted_is_told(route: ProxyRoute) -> None:
+def test_recorded_routes_are_returned(route: ProxyRoute) -> None:
     assert read_route(service(route)) == route
 
 
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "[]", '{"headers": 1, "timeout": "x", "base": 1, "access": 1}', '"/"']
 )
-def test_what_was_spoilt_says_nothing(text: str) -> None:
+def test_damaged_routes_are_ignored(text: str) -> None:
     assert read_route({"metadata": {"annotations": {ROUTE_ANNOTATION: text}}}) == ProxyRoute()
 
 

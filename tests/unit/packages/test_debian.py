@@ -71,7 +71,7 @@ def test_an_alternative_belongs_to_the_package_it_leads_to(cache: Path) -> None:
     assert len(set(owners.values())) == 1
 
 
-def test_requested_is_what_apt_says(cache: Path) -> None:
+def test_requested_packages_are_those_of_apt(cache: Path) -> None:
     if shutil.which("apt-mark") is None:
         pytest.skip("needs apt")
     shown = subprocess.check_output(["apt-mark", "showmanual"], text=True).split()

@@ -74,7 +74,7 @@ def test_a_link_into_an_environment_leads_to_its_owner(tmp_path: Path) -> None:
     ]
 
 
-def test_odd_paths_belong_to_nobody(tmp_path: Path) -> None:
+def test_odd_paths_have_no_owner(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     odd = [

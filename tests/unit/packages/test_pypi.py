@@ -123,7 +123,7 @@ def test_data_alone_is_owned_too(venv: Path) -> None:
     assert Packages(None).owners([path]) == {path: "pkg:pypi/asked@1.0"}
 
 
-def test_a_package_from_elsewhere_says_where_from(venv: Path) -> None:
+def test_a_package_names_its_origin(venv: Path) -> None:
     path = os.fsencode(site_of(venv) / "direct.py")
     found = parse_purl(Packages(None).owners([path])[path])
     assert (found.name, found.version) == ("direct", "3.0")
@@ -176,7 +176,7 @@ def test_a_distribution_carried_inside_another_is_the_others(tmp_path: Path) -> 
     assert set(packages.requested().values()) == {None}
 
 
-def test_origins_are_told_without_their_passwords(tmp_path: Path) -> None:
+def test_origins_have_no_passwords(tmp_path: Path) -> None:
     info = tmp_path / "x-1.dist-info"
     info.mkdir()
     (info / "direct_url.json").write_text(

@@ -11,7 +11,7 @@ from clew.prov.package_urls import parse_purl
 X_Y = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def test_this_pythons_own_library_is_python_whoever_installed_it() -> None:
+def test_the_standard_library_belongs_to_python() -> None:
     own = [os.__file__, subprocess.__file__, os.path.realpath(sys.executable)]
     for purl in Packages(None).owners([os.fsencode(path) for path in own]).values():
         found = parse_purl(purl)
@@ -50,7 +50,7 @@ def test_a_home_is_known_by_its_shape(tmp_path: Path) -> None:
     assert owners == dict.fromkeys(paths[: len(own)], "pkg:generic/python@3.99.1")
 
 
-def test_a_virtual_environment_is_no_home() -> None:
+def test_a_virtual_environment_is_not_a_python_home() -> None:
     library = Path(sysconfig.get_paths()["purelib"]).parent
     if sys.prefix != sys.base_prefix:
         assert find_python(os.fsencode(library / "anything.py")) is None

@@ -57,7 +57,7 @@ def test_what_rpm_lists_is_owned(database: Path, tmp_path: Path) -> None:
     assert set(packages.requested().values()) == {None}
 
 
-def test_newer_dnf_says_what_was_asked_for(database: Path, tmp_path: Path) -> None:
+def test_newer_dnf_lists_requested_packages(database: Path, tmp_path: Path) -> None:
     table = tmp_path / "usr/lib/sysimage/libdnf5/packages.toml"
     table.parent.mkdir(parents=True)
     table.write_text(
@@ -69,7 +69,7 @@ def test_newer_dnf_says_what_was_asked_for(database: Path, tmp_path: Path) -> No
     assert found == {"pkg:rpm/clew-one": True, "pkg:rpm/clew-two": False}
 
 
-def test_older_dnf_says_what_was_asked_for(database: Path, tmp_path: Path) -> None:
+def test_older_dnf_lists_requested_packages(database: Path, tmp_path: Path) -> None:
     history = tmp_path / "var/lib/dnf/history.sqlite"
     history.parent.mkdir(parents=True)
     connection = sqlite3.connect(history)

@@ -32,7 +32,7 @@ def test_what_is_kept_is_found_by_its_name_and_key(directory: Path) -> None:
     assert read_cached(directory, "two", "key") is None
 
 
-def test_nobody_else_may_read_or_write_it(directory: Path) -> None:
+def test_the_cache_is_private(directory: Path) -> None:
     before = os.umask(0)
     try:
         write_cached(directory, "one", "key", DATA)
@@ -70,7 +70,7 @@ def test_one_that_others_may_write_is_not_believed(directory: Path, mode: int) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
-def test_one_of_somebody_else_is_not_believed(directory: Path) -> None:
+def test_a_cache_of_another_user_is_ignored(directory: Path) -> None:
     write_cached(directory, "one", "key", DATA)
     os.chown(only(directory), 65534, -1)
     assert read_cached(directory, "one", "key") is None
@@ -97,7 +97,7 @@ def _directory(place: Path) -> None:
     ("instead", "then"),
     [(_link, DATA), (_pipe, DATA), (_directory, None)],  # nothing can be put in a directory's place
 )
-def test_what_is_no_plain_file_is_nothing(
+def test_a_cache_must_be_a_regular_file(
     directory: Path, instead: Callable[[Path], None], then: bytes | None
 ) -> None:
     write_cached(directory, "one", "key", DATA)
@@ -115,7 +115,7 @@ def test_a_place_where_nothing_can_be_written_does_no_harm(tmp_path: Path) -> No
         assert read_cached(directory, "one", "key") is None
 
 
-def test_where_there_is_no_room_nothing_is_left(directory: Path) -> None:
+def test_a_full_disk_leaves_no_partial_cache(directory: Path) -> None:
     directory.mkdir(parents=True)
     program = """if True:
         import resource, sys

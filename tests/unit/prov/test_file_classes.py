@@ -58,7 +58,7 @@ def test_the_owner_decides(path: str, package: str, found: str) -> None:
         ("/data/usr/lib/x.bin", "data"),
     ],
 )
-def test_what_nobody_owns_is_judged_by_its_name(path: str, found: str) -> None:
+def test_files_without_a_package_are_classified_by_name(path: str, found: str) -> None:
     assert classify(path.encode(), None) == found
 
 

@@ -121,7 +121,7 @@ def test_a_name_must_not_read_as_something_else(graph: Graph, name: str) -> None
         graph.begin("a" * 32, name=name)
 
 
-def test_a_name_told_by_events_is_taken_where_it_is_free(graph: Graph) -> None:
+def test_a_name_in_events_is_used_if_it_is_free(graph: Graph) -> None:
     graph.begin("a" * 32, name="taken")
     graph.fold(ExecutionBuilder("b", name="taken").events)
     graph.fold(ExecutionBuilder("c", name="free").events)
@@ -172,7 +172,7 @@ def test_forgetting_removes_all_and_only_what_one_execution_said(graph: Graph) -
     assert list_live_digests(graph) == set()
 
 
-def test_what_was_not_stored_is_not_asked_to_be_kept(graph: Graph) -> None:
+def test_content_that_was_not_stored_is_not_live(graph: Graph) -> None:
     builder = ExecutionBuilder("a")
     process = builder.process("x")
     builder.read(process, "/w/big", "big", stored=False)

@@ -77,7 +77,7 @@ ATTACKS: dict[str, AnyEvent] = {
 
 
 @pytest.mark.parametrize("what", ATTACKS)
-def test_a_record_says_nothing_about_another_execution(graph: Graph, what: str) -> None:
+def test_a_record_describes_its_own_execution_only(graph: Graph, what: str) -> None:
     """Whether the other one was recorded here or imported, and in every possible order."""
     for add in (graph.fold, graph.import_events):
         add(MINE.events)
@@ -154,7 +154,7 @@ def test_an_open_execution_grows(graph: Graph) -> None:
         graph.import_events(begun.events)
 
 
-def test_an_execution_that_goes_on_here_is_closed_to_others(graph: Graph) -> None:
+def test_events_of_others_do_not_change_a_running_execution(graph: Graph) -> None:
     """Also a repeat of an imported one, which counts as made elsewhere."""
     graph.import_events(MINE.events)
     running = ExecutionBuilder("b")
@@ -215,7 +215,7 @@ def test_an_execution_cannot_take_the_uid_of_a_run(graph: Graph) -> None:
     assert graph.connection.rows("SELECT * FROM execution") == []
 
 
-def test_a_name_is_no_uid(graph: Graph) -> None:
+def test_a_name_is_not_a_uid(graph: Graph) -> None:
     graph.fold(MINE.events)
     graph.import_events(ExecutionBuilder("e", name=MINE.uid).end().events)
     assert find_execution(graph, MINE.uid).number == 1

@@ -279,7 +279,7 @@ def test_a_process_that_descends_from_itself_is_rejected(
         graph.import_events(parts[-1])
 
 
-def test_text_that_is_not_utf8_is_no_event() -> None:
+def test_text_that_is_not_utf8_is_rejected() -> None:
     batch = to_batch([started(name="XYZZY")]).replace(b"XYZZY", b"XY\xffZY")
     with pytest.raises(msgspec.DecodeError, match="UTF-8"):
         from_batch(batch)

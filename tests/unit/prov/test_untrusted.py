@@ -72,7 +72,7 @@ def test_a_name_made_elsewhere_does_not_stand_for_a_file(
     assert target("e2", e2="BYTES").kind == "execution"
 
 
-def test_a_file_is_not_changed_outside_because_a_stranger_says_so(
+def test_an_imported_record_does_not_mark_a_file_as_changed_outside(
     graph: Graph, target: Ask, reader: ExecutionBuilder
 ) -> None:
     graph.import_events(maker("e", at=4_000, text="OTHER").events)
@@ -86,7 +86,7 @@ def test_a_file_is_not_changed_outside_because_a_stranger_says_so(
     )  # fmt: skip
 
 
-def test_notes_of_others_are_about_their_own_execution(
+def test_imported_notes_concern_their_own_execution(
     graph: Graph, target: Ask, reader: ExecutionBuilder
 ) -> None:
     other = ExecutionBuilder("e", at=4_000)

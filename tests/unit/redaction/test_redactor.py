@@ -41,7 +41,7 @@ def test_names_that_say_secret_are_redacted(name: str) -> None:
     assert redactor.environment({name: "correct horse", "X": "1"}) == {name: MASK, "X": "1"}
 
 
-def test_where_the_record_goes_is_no_part_of_it() -> None:
+def test_the_settings_of_clew_are_not_recorded() -> None:
     variables = {
         "CLEW_PROJECT": "/p",
         "CLEW_GRAPH": "host=db password=battery",
@@ -105,7 +105,7 @@ def test_addresses_without_a_password_are_no_secret(value: str) -> None:
     assert not Redactor({"HARMLESS": value}).names
 
 
-def test_a_value_is_masked_wherever_it_stands() -> None:
+def test_a_value_is_masked_anywhere() -> None:
     redactor = Redactor({"A_TOKEN": "s3cr3t/x", "DB": "mysql://u:p%40ssword@h/d", "N_TOKEN": "1"})
     assert redactor.text("--with=s3cr3t/x!") == f"--with={MASK}!"
     assert redactor.text("q=s3cr3t%2Fx") == f"q={MASK}"
@@ -137,7 +137,7 @@ def test_a_key_of_several_lines_is_masked_as_a_terminal_shows_it() -> None:
         ("s3://bucket/key", "s3://bucket/key"),
     ],
 )
-def test_urls_lose_who_asked(url: str, masked: str) -> None:
+def test_credentials_in_urls_are_removed(url: str, masked: str) -> None:
     assert mask_url(url) == masked
     assert mask_url(masked) == masked
 
@@ -160,7 +160,7 @@ def test_a_secret_in_a_urls_path_is_masked_too() -> None:
 )
 @example(values=["aabbaa", "aabbaabb"], pieces=["aab", "baa", "b"])
 @example(values=["bbaabb", "bbabab"], pieces=["bbaab", "bab", "ab"])
-def test_a_stream_is_masked_as_if_it_came_whole(values: list[str], pieces: list[str]) -> None:
+def test_a_stream_is_masked_across_chunks(values: list[str], pieces: list[str]) -> None:
     redactor = Redactor({f"A{n}_TOKEN": value for n, value in enumerate(values)})
     stream = redactor.stream()
     masked = b"".join(stream.feed(piece.encode()) for piece in pieces) + stream.finish()

@@ -101,7 +101,7 @@ def test_the_value_of_an_option_is_masked_elsewhere_too() -> None:
         "Authorization: Bearer hunter22",
     ],
 )
-def test_a_variable_that_holds_a_secret_is_one(value: str) -> None:
+def test_a_variable_with_a_secret_value_is_secret(value: str) -> None:
     redactor = Redactor({"HARMLESS": value})
     assert redactor.environment({"HARMLESS": value}) == {"HARMLESS": MASK}
     assert redactor.text("the hunter22") == f"the {MASK}"

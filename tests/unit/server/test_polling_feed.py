@@ -73,7 +73,7 @@ def test_all_hear_all_and_the_looks_are_shared() -> None:
     asyncio.run(main())
 
 
-def test_what_nobody_follows_is_not_looked_at() -> None:
+def test_a_feed_without_followers_does_not_poll() -> None:
     async def main() -> None:
         feeds, world = Feeds(), World()
         task = asyncio.create_task(follow(feeds, world, []))
@@ -100,7 +100,7 @@ def test_who_follows_is_let_go_when_the_server_ends() -> None:
     asyncio.run(main())
 
 
-def test_a_database_that_was_away_is_asked_again() -> None:
+def test_polling_continues_after_a_database_outage() -> None:
     async def main() -> None:
         feeds, world, heard = Feeds(), World(away=True), []
         task = asyncio.create_task(follow(feeds, world, heard))

@@ -124,7 +124,7 @@ def test_keep_false_stores_nothing(store: Store, tmp_path: Path) -> None:
         store.read(stored.digest)
 
 
-def test_a_part_of_a_file_is_no_content_until_it_is_put(store: Store) -> None:
+def test_a_chunk_is_not_a_content_until_it_is_stored(store: Store) -> None:
     data = noise(3 << 20)
     whole = store.put_bytes(data)
     store.flush()
@@ -254,7 +254,7 @@ def test_any_path_may_be_stored(store: Store, tmp_path: Path) -> None:
 # -- names
 
 
-def test_a_name_that_is_none_is_not_stored(store: Store) -> None:
+def test_nothing_is_stored_for_an_invalid_digest(store: Store) -> None:
     for name in ("", "blake3:", "blake3:" + "g" * 64, "sha256:" + "0" * 64):
         assert not store.has(name)
         with pytest.raises(NoContent):

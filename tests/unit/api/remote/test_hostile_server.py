@@ -140,7 +140,7 @@ def test_a_server_prints_on_nothing_but_the_output(tmp_path: Path) -> None:
     assert (tmp_path / "mine").read_bytes() == b""
 
 
-def test_what_is_no_archive_is_an_error(tmp_path: Path) -> None:
+def test_a_malformed_archive_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Damaged):
         downloads.unpack(iter([b"x" * 2000]), tmp_path / "kept")
     assert list(tmp_path.iterdir()) == []
@@ -172,7 +172,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_checkout_lays_out_what_the_server_says(inside: Path, tmp_path: Path) -> None:
+def test_a_checkout_writes_the_files_of_the_server(inside: Path, tmp_path: Path) -> None:
     checkout(tmp_path)
     assert (inside / "e1/x").read_bytes() == b"evil"
     assert (inside / "e1/x").stat().st_mode & 0o7777 == 0o755

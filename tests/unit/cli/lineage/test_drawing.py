@@ -113,7 +113,7 @@ def test_a_subtree_is_drawn_once() -> None:
     assert "python prepare.py  e1.p2  see above" in drawn(doc)
 
 
-def test_installed_files_are_one_line_unless_all_are_asked_for() -> None:
+def test_installed_files_are_one_line_without_all() -> None:
     owner = {"manager": "pypi", "name": "numpy", "version": "1"}
     installed = [file(f"/lib/{n}.py", **{"class": "package", "package": owner}) for n in range(3)]
     run = process("e1.p1", "python")

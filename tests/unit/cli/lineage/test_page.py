@@ -51,7 +51,7 @@ SMALL = document(
 )
 
 
-def test_like_files_stand_as_one_until_they_are_asked_for(page: Page, tmp_path: Path) -> None:
+def test_similar_files_are_grouped_until_expanded(page: Page, tmp_path: Path) -> None:
     seen = look(
         page,
         SMALL,

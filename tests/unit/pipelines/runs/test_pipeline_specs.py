@@ -10,7 +10,7 @@ from clew.prov.graph import Graph
 WORKERS, TURNS = 6, 40
 
 
-def test_nothing_loses_its_spec_to_whoever_deletes_another(
+def test_deleting_one_user_of_a_spec_keeps_it_for_others(
     database: tuple[Path, str | None],
 ) -> None:
     path, address = database

@@ -33,7 +33,7 @@ def test_each_is_there_once_the_newest_first(graph: Graph) -> None:
     assert run_list.count_by_state(graph) == {"queued": 2}
 
 
-def test_what_was_asked_for(graph: Graph) -> None:
+def test_a_request_is_found_by_its_uid(graph: Graph) -> None:
     uid = asked(graph)
     found = run_list.find_request(graph, uid)
     assert found is not None

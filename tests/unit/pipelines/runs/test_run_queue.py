@@ -45,7 +45,7 @@ def test_the_oldest_is_claimed_first_and_once(graph: Graph) -> None:
     assert found[0].config == {"parameters": {"n": 1}}
 
 
-def test_a_run_asked_for_twice_is_one(graph: Graph) -> None:
+def test_a_run_requested_twice_runs_once(graph: Graph) -> None:
     one = asked()
     assert run_queue.queue_run(graph, one) == run_queue.queue_run(graph, one)
     first = claimed(graph, "h")
@@ -79,7 +79,7 @@ def test_a_run_is_not_claimed_while_a_process_performs_it(graph: Graph) -> None:
     assert run_queue.claim_next(graph, "i", **late, is_alive=lambda one: one != run) is not None
 
 
-def test_who_is_no_more_lets_go(graph: Graph) -> None:
+def test_a_released_run_can_be_claimed_again(graph: Graph) -> None:
     run = run_queue.queue_run(graph, asked())
     claimed(graph, "h", lease=1000)
     run_queue.release_claim(graph, "h", blame=False)

@@ -37,7 +37,7 @@ def test_folding_what_the_rows_say_gives_the_same_rows(events: list[AnyEvent]) -
 
 
 @given(stories())
-def test_another_project_tells_the_same_story(events: list[AnyEvent]) -> None:
+def test_exported_events_give_the_same_record_in_another_project(events: list[AnyEvent]) -> None:
     """What a project's uid is does not matter: its events are those of any other."""
     with (
         tempfile.TemporaryDirectory() as directory,

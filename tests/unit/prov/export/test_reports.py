@@ -46,7 +46,7 @@ FILES = [
 ]
 
 
-def test_requirements_name_what_was_asked_for_first() -> None:
+def test_requirements_list_requested_packages_first() -> None:
     lines = [line for line in format_requirements(FILES).splitlines() if line]
     assert [line for line in lines if not line.startswith("#")] == [
         "ours @ git+https://h/ours.git@abc",

@@ -114,7 +114,7 @@ def test_without_bytes_it_only_describes(told: Graph, tmp_path: Path) -> None:
     read(tmp_path / "crate")
 
 
-def test_a_failed_execution_says_so(graph: Graph, tmp_path: Path) -> None:
+def test_a_failed_execution_is_marked_as_failed(graph: Graph, tmp_path: Path) -> None:
     graph.fold(ExecutionBuilder("a").end(3).events)
     write_crate(graph, "e1", tmp_path / "crate", alive=lambda _: False)
     action = read(tmp_path / "crate").dereference("#" + "a" * 32)

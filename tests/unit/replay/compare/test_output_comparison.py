@@ -92,7 +92,7 @@ def test_streams_are_outputs_and_come_first() -> None:
     assert kinds(*runs) == [("stderr", "content"), ("stdout", "content"), ("/w/x", "content")]
 
 
-def test_a_stream_that_nobody_wrote_to_is_as_good_as_none() -> None:
+def test_an_empty_stream_equals_a_missing_one() -> None:
     run = RecordBuilder("make", number=2)
     key = run.version("stdout", None)
     run.also_writes(run.process("make"), key)
@@ -109,7 +109,7 @@ def test_an_empty_stream_and_one_with_words() -> None:
     assert kinds(*reversed(runs)) == [("stdout", "content")]
 
 
-def test_bytes_nobody_knows_are_never_identical() -> None:
+def test_unknown_content_is_never_identical() -> None:
     assert kinds(leaving(1, ("/w/x", None)), leaving(2, ("/w/x", None))) == [("/w/x", "unknown")]
     assert kinds(leaving(1, ("/w/x", b"1")), leaving(2, ("/w/x", None))) == [("/w/x", "unknown")]
     assert compared(leaving(1, ("/w/x", None)), leaving(2, ("/w/x", None))).verdict == "different"
@@ -136,7 +136,7 @@ def test_what_was_there_and_is_removed_by_one_only() -> None:
     assert (one.kind, one.a, one.b) == ("removed", None, digest(b"1"))
 
 
-def test_what_was_made_and_removed_again_is_no_output() -> None:
+def test_a_transient_file_is_not_an_output() -> None:
     runs = []
     for number, text in ((1, b"1"), (2, b"2")):
         run = RecordBuilder("make", number=number)
@@ -189,7 +189,7 @@ def test_bytes_that_are_not_stored() -> None:
     assert not one.lines
 
 
-def test_no_lines_for_what_is_no_text() -> None:
+def test_binary_files_have_no_line_differences() -> None:
     assert diff_text(b"\0a", b"\0b", "x") == ()
     assert diff_text(b"\xff", b"\xfe", "x") == ()
     assert diff_text(b"a" * (1 << 17), b"b", "x") == ()

@@ -103,7 +103,7 @@ COMMANDS = st.lists(st.sampled_from(["a", "b", "a 1", "a 2", "c tmpx", "c tmpy"]
 
 
 @given(COMMANDS, COMMANDS)
-def test_every_process_is_told_once(ours: list[str], theirs: list[str]) -> None:
+def test_every_process_is_aligned_once(ours: list[str], theirs: list[str]) -> None:
     a, b = shell(1, *ours).record(), shell(2, *theirs).record()
     found = align_processes(a, b)
     told_a = [p.a.key for p in found.pairs] + [p.key for p in found.only_a]

@@ -273,7 +273,7 @@ def test_lines_are_taken_one_by_one() -> None:
     assert find_equivalence(known, "/w/a.txt", b"# 1\nx\n", b"# 2\nx\n") == "mine"
 
 
-def test_a_pattern_that_cannot_be_read_says_so() -> None:
+def test_an_invalid_pattern_is_an_error() -> None:
     with pytest.raises(ClewError, match="mine has a pattern that cannot be read") as error:
         own("(")
     assert "config.toml" in error.value.hint

@@ -109,7 +109,7 @@ def test_a_variable() -> None:
     assert details(a, b) == ["SEED: 1 → 2"]
 
 
-def test_what_was_pinned_in_both_is_no_reason() -> None:
+def test_a_pinned_source_of_chance_is_not_a_cause() -> None:
     def tell(run: RecordBuilder, n: int) -> None:
         run.writes(run.process("train"), "/w/x", b"%d" % n)
 

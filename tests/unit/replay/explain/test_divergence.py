@@ -15,7 +15,7 @@ def test_nothing_differs() -> None:
     assert find_divergence(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN) is None
 
 
-def test_what_rules_know_needs_no_reason() -> None:
+def test_differences_that_rules_ignore_have_no_cause() -> None:
     a, b = both(lambda run, n: run.writes(run.process("sh"), "/w/x.log", b"09:00:0%d" % n) and None)
     assert find_divergence(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN) is None
 
@@ -81,7 +81,7 @@ def test_an_argument_from_a_shell_that_made_it_up() -> None:
     assert why(*both(tell)) == ("sh run.sh", ["random", "clock"])
 
 
-def test_an_argument_that_another_process_told_the_shell() -> None:
+def test_an_argument_that_the_shell_read_from_another_process() -> None:
     def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         date = run.process("date", parent=shell)
@@ -98,7 +98,7 @@ def test_an_argument_that_another_process_told_the_shell() -> None:
     assert "the data that e2.p2 passed to it may" in details(a, b)[0]
 
 
-def test_what_happened_later_is_no_reason() -> None:
+def test_later_events_are_not_a_cause() -> None:
     """The shell's last child fails in one run; what the shell did before cannot come of that."""
 
     def tell(run: RecordBuilder, n: int) -> None:
@@ -209,7 +209,7 @@ def test_lines_of_a_stream_in_another_order() -> None:
     assert causes == ["order"]
 
 
-def test_a_stream_is_told_of_the_children_not_of_the_shell_that_holds_it() -> None:
+def test_a_stream_belongs_to_the_children_not_to_the_shell_that_holds_it() -> None:
     def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         say = run.process("python", "say.py", parent=shell)
@@ -232,7 +232,7 @@ def test_of_many_that_hold_a_stream_the_one_with_a_reason() -> None:
     assert why(*both(tell)) == ("python say.py", ["input"])
 
 
-def test_whose_part_of_the_output_differs() -> None:
+def test_the_process_that_wrote_the_differing_part_of_the_output() -> None:
     def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         words = [b"one\n", b"%d%d\n" % (n, n), b"three\n"]
@@ -305,7 +305,7 @@ def test_an_equivalent_file_may_be_the_reason() -> None:
     ]
 
 
-def test_a_pipe_leads_to_whoever_wrote_into_it() -> None:
+def test_a_pipe_leads_to_its_writer() -> None:
     def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         make = run.process("make", parent=shell)

@@ -44,7 +44,7 @@ def test_what_others_made_before_is_found() -> None:
     assert b"/w/raw" not in files
 
 
-def test_around_it_stands_what_nobody_touched() -> None:
+def test_files_that_the_process_did_not_touch_are_there() -> None:
     run, _, second, _ = three_steps()
     side = sided(run)
     whole = find_initial_files(side.record, lambda _: [])

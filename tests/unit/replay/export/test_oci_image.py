@@ -89,7 +89,7 @@ def test_an_archive_is_read_back() -> None:
     assert {(m.uid, m.gid) for m in members.values() if m.name.startswith("home")} == {(1000, 100)}
 
 
-def test_a_file_that_is_not_what_it_says_is_no_layer() -> None:
+def test_a_file_of_another_size_is_refused() -> None:
     execution = portable({"/home/me/a": Entry("file", size=4, digest="x")})
     with pytest.raises(Damaged):
         list(tar_layer(split_layers(execution)[0], execution, read))

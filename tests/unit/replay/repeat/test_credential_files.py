@@ -35,7 +35,7 @@ def planned(
     return make_plan(record, read_listing=lambda _: [], values=values, network=False)
 
 
-def test_a_given_file_is_a_stub_in_the_scenery() -> None:
+def test_a_given_file_is_a_stub_in_the_initial_files() -> None:
     found = planned(reading("/w/.env"), _env="T=renewed-22\nMODE=fast-9\n")
     assert found.initial_files.entries[b"/w/.env"] == Entry("stub", 0o644, 7, 25)
     assert found.initial_files.missing == []
@@ -53,7 +53,7 @@ def test_as_recorded_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
-def test_a_file_that_is_not_given_is_asked_for(elsewhere: bool) -> None:
+def test_a_missing_credential_file_is_requested(elsewhere: bool) -> None:
     with pytest.raises(SecretsNeeded) as refused:
         planned(reading("/w/my app/.env"), elsewhere=elsewhere)
     assert refused.value.names == ("/w/my app/.env",)

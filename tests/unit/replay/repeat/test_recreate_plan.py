@@ -46,7 +46,7 @@ def test_a_later_execution_may_have_to_run_first() -> None:
     assert plan("z", work(1, "a", "z"), work(7, "", "a")) == [7, 1]
 
 
-def test_what_needs_its_own_product_is_no_beginning() -> None:
+def test_an_execution_that_needs_its_own_output_cannot_be_first() -> None:
     with pytest.raises(CannotRecreate) as caught:
         plan("a", work(1, "a", "a"))
     assert caught.value.missing == {"a"}

@@ -148,7 +148,7 @@ def test_a_directory_by_its_names(place: Place) -> None:
     assert place.find_difference(found, {b"a", b"b"}) == "the names in /w changed: b is gone"
 
 
-def test_links_lead_within_the_world(place: Place) -> None:
+def test_links_resolve_within_the_sandbox(place: Place) -> None:
     run = Step()
     run.looks(run.step, "present", "/w/there/file", "")
     found = run.subtree()

@@ -42,14 +42,14 @@ def test_what_becomes_another_program_is_one_unit() -> None:
     ],
 )
 @pytest.mark.parametrize("inward", [True, False])
-def test_who_talks_with_others_is_none(via: str, why: str, inward: bool) -> None:
+def test_talking_to_other_processes_prevents_reuse(via: str, why: str, inward: bool) -> None:
     run = Step()
     pair = (run.driver, run.step) if inward else (run.step, run.driver)
     run.passes(*pair, via)
     assert run.why() == why
 
 
-def test_who_talks_within_is_one() -> None:
+def test_communication_within_the_subtree_is_allowed() -> None:
     run = Step()
     one, other = (run.process(name, parent=run.step) for name in ("one", "other"))
     run.passes(one, other)
@@ -97,7 +97,7 @@ def test_what_it_is_started_with(held: list[list[Any]], why: str) -> None:
     assert Step(held).why() == why
 
 
-def test_a_pipe_that_counts_jobs_is_no_matter() -> None:
+def test_the_job_server_of_make_is_ignored() -> None:
     assert Step([[3, 1, "pipe:0"], [4, 2, "pipe:0"]]).subtree().dependencies == []
 
 

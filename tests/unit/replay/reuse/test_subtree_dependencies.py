@@ -23,7 +23,7 @@ def test_the_way_to_a_file() -> None:
     assert found == {"/home": step, "/home/me": step, "/home/me/file": [("times", FILE)]}
 
 
-def test_a_directory_that_was_asked_about_by_itself() -> None:
+def test_a_directory_that_was_looked_at_directly() -> None:
     """Not all above it was asked about, or nothing within."""
     alone = [times("/home/me"), times("/home/me/file", FILE)]
     assert kinds(alone)["/home/me"] == [("times", DIRECTORY)]

@@ -28,7 +28,7 @@ def test_what_was_read_first_not_what_was_written_later() -> None:
     assert found.missing == []
 
 
-def test_bytes_that_nobody_kept() -> None:
+def test_content_that_was_not_stored_is_missing() -> None:
     run = RecordBuilder("sh")
     p = run.process("sh")
     run.reads(p, "/w/in", None)
@@ -62,7 +62,7 @@ def test_the_earliest_look_decides() -> None:
     assert kinds(of(run)) == {"/w": "directory"}
 
 
-def test_a_listing_shows_names_that_nobody_read() -> None:
+def test_listed_names_become_stubs() -> None:
     run = RecordBuilder("sh")
     p = run.process("sh")
     run.reads(p, "/w/d/read", b"x")
@@ -163,7 +163,7 @@ def test_no_link_is_where_the_machines_own_is_mounted() -> None:
     assert "link" not in kinds(of(run)).values()
 
 
-def test_the_machines_own_is_not_scenery() -> None:
+def test_pseudo_files_are_left_out() -> None:
     run = RecordBuilder("sh")
     p = run.process("sh")
     run.reads(p, "/proc/cpuinfo", None)
@@ -174,7 +174,7 @@ def test_the_machines_own_is_not_scenery() -> None:
 
 
 @pytest.mark.parametrize("entry", [Entry("stub"), None])
-def test_equal_sceneries_have_equal_names(entry: Entry | None) -> None:
+def test_equal_initial_files_have_equal_digests(entry: Entry | None) -> None:
     found = InitialFiles({b"/a": Entry("stub"), b"/b": Entry("directory")})
     again = InitialFiles({b"/b": Entry("directory"), b"/a": Entry("stub")})
     assert found.digest == again.digest

@@ -65,7 +65,7 @@ def test_an_empty_list_has_no_rows(graph: Graph) -> None:
     assert ask(graph) == {"total_size": 0}
 
 
-def test_pages_are_of_the_size_that_is_asked_for(graph: Graph) -> None:
+def test_the_requested_page_size(graph: Graph) -> None:
     for number in range(25):
         run(graph, f"{number:02}")
     first = ask(graph)
@@ -234,7 +234,7 @@ def test_a_shown_time_is_found_again(graph: Graph) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_filter_that_makes_no_sense_is_refused(graph: Graph, wanted: str) -> None:
+def test_an_invalid_filter_is_refused(graph: Graph, wanted: str) -> None:
     with pytest.raises(UsageError):
         ask(graph, filter=wanted)
 
@@ -255,7 +255,7 @@ def test_a_filter_that_makes_no_sense_is_refused(graph: Graph, wanted: str) -> N
         ),
     ],
 )  # fmt: skip
-def test_a_token_of_somebody_elses_making_is_refused(graph: Graph, token: str) -> None:
+def test_a_forged_page_token_is_refused(graph: Graph, token: str) -> None:
     with pytest.raises(UsageError):
         ask(graph, page_token=token)
 

@@ -14,7 +14,7 @@ from clew.server.parsing.cron import SECOND
 HOUR = 3600 * SECOND
 
 
-def test_what_was_asked_is_kept(graph: Graph) -> None:
+def test_a_schedule_is_stored_as_requested(graph: Graph) -> None:
     made = schedules.create(
         graph,
         NewSchedule(

@@ -277,7 +277,7 @@ def test_who_takes_nothing_is_let_go(tight: Listening) -> None:
         assert tight.ask(get("/")).startswith(b"HTTP/1.1 200")
 
 
-def test_more_requests_than_can_be_are_told_to_come_again() -> None:
+def test_requests_over_the_limit_get_retry_after() -> None:
     with listening(PATIENT) as found, closing(found.connect()) as a, closing(found.connect()) as b:
         for made in (a, b):
             made.sendall(get("/wait"))

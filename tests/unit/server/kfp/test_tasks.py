@@ -79,7 +79,7 @@ def test_groups_come_before_what_is_in_them_and_span_it() -> None:
     assert "parent_task_id" not in found["loop"]
 
 
-def test_a_group_goes_on_until_its_run_is_over() -> None:
+def test_a_group_runs_until_its_run_ends() -> None:
     done, other = task("loop/0/a", "succeeded", 1, 2), task("loop/1/a", "failed", 1, 3)
     assert told(done)["loop"]["state"] == "RUNNING"
     assert "end_time" not in told(done)["loop"]

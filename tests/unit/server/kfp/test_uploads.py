@@ -117,7 +117,7 @@ def test_numbers_and_signs_stay_what_they_are() -> None:
         (b"\x1f\x8b" + b"x" * 100, "unpacked"),
     ],
 )
-def test_what_is_no_package_is_refused_with_a_sentence(data: bytes, why: str) -> None:
+def test_a_malformed_package_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         read(data)
 

@@ -93,7 +93,7 @@ def test_the_next_tick(cron: str, moment: str, expected: str | None) -> None:
         ("* " * 200, "too long"),
     ],
 )
-def test_what_is_no_cron_is_refused_with_its_place(cron: str, why: str) -> None:
+def test_a_malformed_cron_expression_names_the_position(cron: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as refused:
         check(cron)
     assert refused.value.hint

@@ -41,6 +41,6 @@ def test_the_port_of_the_scheme_is_left_out(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "a", "https://", "https://a/", "https://a:0", "https://a:bad"]
 )
-def test_what_is_no_origin_is_refused(text: str) -> None:
+def test_an_invalid_origin_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         check_template(text)

@@ -115,6 +115,6 @@ def test_a_table_is_read() -> None:
         '["notebook/me/x"]\naddress = "a:1"\nheaders = {A = "x\\r\\nB: y"}',
     ],
 )
-def test_what_makes_no_sense_is_refused(text: str) -> None:
+def test_an_invalid_target_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="here"):
         parse_targets(text, "here")

@@ -28,7 +28,7 @@ def test_text_may_be_cut_within_a_letter() -> None:
     )
 
 
-def test_what_is_no_text() -> None:
+def test_a_preview_of_binary_data() -> None:
     assert preview("x.txt", b"a\0b", 3).kind == "binary"
     assert preview("x.txt", b"\xff\xfe\xfa", 3).kind == "binary"
 

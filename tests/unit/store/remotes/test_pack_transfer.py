@@ -91,7 +91,7 @@ def test_a_content_that_is_there_only_as_a_part_gets_its_name(here: Store, there
     assert b"".join(there.read(part)) == noise[: parts[0][1]]
 
 
-def test_what_is_not_what_it_says_is_refused(here: Store, there: Store) -> None:
+def test_a_damaged_pack_is_refused(here: Store, there: Store) -> None:
     content = here.put_bytes(random.Random(4).randbytes(3 << 20)).digest
     (pack, *_) = send(here, there, content).packs
     for at in random.Random(5).sample(range(len(pack)), 30):
@@ -129,7 +129,7 @@ def test_nothing_may_unfold_to_too_much(there: Store, monkeypatch: pytest.Monkey
         there.pack_import().take(_pack(pack_format.Table([block], []), data))
 
 
-def test_a_block_may_not_unfold_to_more_than_it_says(there: Store) -> None:
+def test_a_block_may_not_decompress_to_more_than_its_length(there: Store) -> None:
     bomb = zstandard.compress(bytes(1 << 30))  # some 30 kB
     chunk = pack_format.Chunk(blake3.blake3(bytes(1000)).digest(), 1000, True)
     block = pack_format.Block(len(pack_format.MAGIC), len(bomb), 1000, pack_format.ZSTD, [chunk])
@@ -165,7 +165,7 @@ def test_contents_that_are_short_to_tell_and_long_to_hash_are_refused(there: Sto
         there.pack_import().take(_pack(pack_format.Table([], two)))
 
 
-def test_what_a_table_says_is_checked_before_it_is_believed(there: Store) -> None:
+def test_tables_are_validated(there: Store) -> None:
     start, data = len(pack_format.MAGIC), b"data"
     digest = blake3.blake3(data).digest()
     chunk = pack_format.Chunk(digest, 4, True)
@@ -190,7 +190,7 @@ def test_what_a_table_says_is_checked_before_it_is_believed(there: Store) -> Non
         there.pack_import().take(_pack(pack_format.Table([many], [])))
 
 
-def test_work_that_is_no_longer_wanted_ends(there: Store) -> None:
+def test_cancelled_work_ends(there: Store) -> None:
     class Unwanted(Exception):
         pass
 

@@ -83,7 +83,7 @@ def test_what_is_here_is_not_fetched_again(tmp_path: Path, shared: tuple[Path, M
         assert store.fsck().problems == []
 
 
-def test_a_part_of_others_may_become_a_content(tmp_path: Path) -> None:
+def test_a_chunk_of_another_content_may_become_a_content(tmp_path: Path) -> None:
     """A chunk that is known only inside a larger content, here or there."""
     chance = random.Random(3)
     whole = chance.randbytes(400_000)

@@ -85,7 +85,7 @@ def test_a_pack_is_bounded(here: Store, there: Store, monkeypatch: pytest.Monkey
     assert [b"".join(here.read(digest)) for digest in digests] == wanted
 
 
-def test_many_are_asked_for_in_parts(
+def test_many_contents_are_requested_in_batches(
     here: Store, there: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_fetch, "MAX_DIGESTS", 7)
@@ -132,7 +132,7 @@ def test_who_gives_something_else_is_not_believed(here: Store, there: Store) -> 
     assert not here.has(digest)
 
 
-def test_who_gives_nothing_is_not_asked_for_ever(here: Store, there: Store) -> None:
+def test_a_server_that_sends_empty_packs_is_not_asked_forever(here: Store, there: Store) -> None:
     (digest,) = put(there, random.Random(8).randbytes(3 << 20))
 
     class Empty(Window):
@@ -143,7 +143,7 @@ def test_who_gives_nothing_is_not_asked_for_ever(here: Store, there: Store) -> N
         fetch_contents(here.pack_import(), Empty(there.pack_export()), raw(digest))
 
 
-def test_one_that_was_cut_off_goes_on(here: Store, there: Store) -> None:
+def test_an_interrupted_download_resumes(here: Store, there: Store) -> None:
     wanted = contents(9)
     digests = put(there, *wanted)
 

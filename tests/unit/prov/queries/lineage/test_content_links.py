@@ -38,7 +38,7 @@ def moved(graph: Graph) -> None:
 
 @pytest.mark.usefixtures("moved")
 class TestMovedFile:
-    def test_the_lineage_goes_on_at_the_old_path(self, graph: Graph, target: Ask) -> None:
+    def test_the_lineage_continues_at_the_old_path(self, graph: Graph, target: Ask) -> None:
         answer = trace_lineage(graph, target("e2:out-b"), depth=2)
         link = "e1:/w/got.csv@1 same_content e2:/w/data/raw.csv@1"
         assert {link, "e1.p1 generated e1:/w/got.csv@1"} < drawn(answer)

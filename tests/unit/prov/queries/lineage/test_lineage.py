@@ -288,9 +288,7 @@ def test_a_moved_file_comes_from_the_old_name(graph: Graph, trace: Any) -> None:
     }
 
 
-def test_a_version_whose_bytes_were_never_known_is_not_taken_for_another(
-    graph: Graph, trace: Any
-) -> None:
+def test_a_version_without_a_digest_is_not_linked(graph: Graph, trace: Any) -> None:
     first = ExecutionBuilder("a")
     first.write(first.process("x"), "/w/f", "f")
     later = ExecutionBuilder("b", at=9000)

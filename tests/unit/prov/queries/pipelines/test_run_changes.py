@@ -17,7 +17,7 @@ def ended(n: int, name: str | None = None, **facets: object) -> AnyEvent:
     return Ended(execution=RUN, n=n, at=n * 10**9, activity=activity, facets=facets)
 
 
-def test_changes_come_in_the_order_they_were_told(graph: Graph) -> None:
+def test_changes_keep_the_order_of_their_events(graph: Graph) -> None:
     graph.fold([begun(1), begun(2, "train"), ended(3, "train", state="failed", error="no")])
     found = list_changes(graph, find_run(graph, RUN))
     assert [(one.n, one.task, one.change, one.state) for one in found] == [
