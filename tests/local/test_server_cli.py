@@ -319,7 +319,9 @@ def test_a_run_continues_without_its_client(both: Both) -> None:
     asking.send_signal(signal.SIGINT)
     said = asking.communicate()[1].decode()
     assert asking.returncode == 130
-    assert f"{name} goes on at {both.server.address}; clew pipeline cancel {name} ends it" in said
+    assert (
+        f"{name} continues at {both.server.address}; clew pipeline cancel {name} stops it" in said
+    )
     assert _last(both)["state"] == "running"
     stopped = both.json("pipeline", "cancel", name)
     assert stopped["state"] == "canceled"
