@@ -16,8 +16,8 @@ LATEST = 10
 _DIRECTORY = Path(__file__).parent / "migrations"
 
 
-def statements(version: int, words: Mapping[str, str]) -> list[str]:
-    """The statements of one migration; `words` gives the types of the database."""
+def read_statements(version: int, words: Mapping[str, str]) -> list[str]:
+    """Read the statements of one migration; `words` gives the types of the database."""
     text = (_DIRECTORY / f"{version:04}.sql").read_text()
     for word, meaning in words.items():
         text = text.replace("{" + word + "}", meaning)
@@ -34,8 +34,8 @@ def check_version(found: int, where: str) -> None:
         )
 
 
-def upgrade(found: int, words: Mapping[str, str], run: Callable[[str], object]) -> None:
+def apply_migrations(found: int, words: Mapping[str, str], run: Callable[[str], object]) -> None:
     """Run every migration after `found`; the caller holds the lock and the transaction."""
     for version in range(found + 1, LATEST + 1):
-        for statement in statements(version, words):
+        for statement in read_statements(version, words):
             run(statement)

@@ -188,7 +188,7 @@ class PostgreSQL(Connection):
             version = self._version()
             migration_runner.check_version(version, self.where)
             self._server.patience = None  # a large graph may take minutes
-            migration_runner.upgrade(version, _WORDS, self._run)
+            migration_runner.apply_migrations(version, _WORDS, self._run)
             self._server.patience = self._patience
             self._server.execute("DELETE FROM schema_version")
             self._server.execute(

@@ -158,7 +158,7 @@ class SQLite(Connection):
         self._use_wal()
 
         def upgrade() -> None:
-            migration_runner.upgrade(self._version(), _WORDS, self.rows)
+            migration_runner.apply_migrations(self._version(), _WORDS, self.rows)
             self.rows(f"PRAGMA user_version = {migration_runner.LATEST}")
 
         self.atomically(upgrade)

@@ -32,9 +32,9 @@ def headers_for(resource: Object, key: str) -> dict[str, str]:
     return {HEADER: derive_token(key, owner, uid_of(resource))}
 
 
-def digest(token: str) -> str:
+def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def is_token(given: str, expected_digest: str) -> bool:
-    return hmac.compare_digest(digest(given), expected_digest)
+    return hmac.compare_digest(token_digest(given), expected_digest)

@@ -5,7 +5,14 @@ import json
 import pytest
 from tests.unit.kube.sample_resources import cluster_state, notebook, of_kind, viewer
 
-from clew.kube.backend_tokens import HEADER, VARIABLE, derive_token, digest, headers_for, is_token
+from clew.kube.backend_tokens import (
+    HEADER,
+    VARIABLE,
+    derive_token,
+    headers_for,
+    is_token,
+    token_digest,
+)
 from clew.kube.controller.options import Istio, Options
 from clew.kube.objects import Json, Key
 from clew.kube.proxy_route import read_route
@@ -29,13 +36,13 @@ FIRST = Key("Notebook", "me", "first")
 )
 def test_a_token_is_one_resource_s_alone(key: str, resource: Key, uid: str) -> None:
     token = derive_token(KEY, FIRST, "u")
-    assert is_token(token, digest(token))
-    assert not is_token(derive_token(key, resource, uid), digest(token))
+    assert is_token(token, token_digest(token))
+    assert not is_token(derive_token(key, resource, uid), token_digest(token))
 
 
 @pytest.mark.parametrize("given", ["", "x", "\xff", "token " * 100])
 def test_other_text_is_not_a_token(given: str) -> None:
-    assert not is_token(given, digest(derive_token(KEY, FIRST, "u")))
+    assert not is_token(given, token_digest(derive_token(KEY, FIRST, "u")))
 
 
 def test_a_notebook_s_pod_knows_the_digest_and_no_child_but_the_route_the_token() -> None:
@@ -43,7 +50,7 @@ def test_a_notebook_s_pod_knows_the_digest_and_no_child_but_the_route_the_token(
     made = notebooks.decide(resource, cluster_state(), OPTIONS).children
     token = headers_for(resource, KEY)[HEADER]
     pod = of_kind(made, "StatefulSet")["spec"]["template"]["spec"]
-    assert {"name": VARIABLE, "value": digest(token)} in pod["containers"][0]["env"]
+    assert {"name": VARIABLE, "value": token_digest(token)} in pod["containers"][0]["env"]
     assert read_route(of_kind(made, "Service")).access
     route = of_kind(made, "VirtualService")["spec"]["http"][0]
     assert route["headers"]["request"]["set"] == {HEADER: token}
@@ -55,7 +62,7 @@ def test_a_viewer_gets_the_digest() -> None:
     made = viewers.decide(resource, cluster_state(), OPTIONS).children
     token = headers_for(resource, KEY)[HEADER]
     [container] = of_kind(made, "Deployment")["spec"]["template"]["spec"]["containers"]
-    assert container["args"][-2:] == ["--access-digest", digest(token)]
+    assert container["args"][-2:] == ["--access-digest", token_digest(token)]
     assert knowing(made, token) == {"VirtualService"}
 
 

@@ -165,7 +165,9 @@ def _check_replaceable(owner: CheckoutOwner, store: Store, name: Path, directory
         raise NotAllowed(f"{name} is a checkout of another project", hint="name another directory")
     now = scan_files(existing, store)
     unkept = _list_unkept(owner, existing)
-    changed = [at for at in find_changes(existing, now).places if at in now or at not in unkept]
+    changed = [
+        at for at in find_changes(existing, now).changed_paths if at in now or at not in unkept
+    ]
     if changed:
         raise NotAllowed(
             f"{name}, a checkout of {existing.id}, has changes: {_format_paths(changed)}",

@@ -22,7 +22,7 @@ from clew.kube.cluster_cache import possible_parents
 from clew.kube.controller.options import Culling, Options
 from clew.kube.culling.idleness import Activity
 from clew.kube.objects import Key, Object, annotations_of, name_of, namespace_of, parse_time
-from clew.kube.resources.notebooks import HEADERS, REWRITE, parse_headers, prefix
+from clew.kube.resources.notebooks import HEADERS, REWRITE, parse_headers, path_prefix
 
 _LOG = logging.getLogger("clew.operator")
 _TIMEOUT = httpx2.Timeout(10.0)
@@ -107,7 +107,7 @@ class ActivityProbe:
 
     async def _get(self, notebook: Object, path: str) -> Any:
         """The JSON of the response; None if it is something else."""
-        base = (annotations_of(notebook).get(REWRITE) or prefix(notebook)).strip("/")
+        base = (annotations_of(notebook).get(REWRITE) or path_prefix(notebook)).strip("/")
         if {".", ".."} & set(base.split("/")) or {"?", "#"} & set(base):
             raise ActivityUnknown  # the path would leave this notebook
         root = f"{self._address(notebook)}/{base}".rstrip("/")

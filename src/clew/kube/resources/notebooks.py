@@ -47,7 +47,7 @@ PORT = 8888
 FS_GROUP = 100
 
 
-def prefix(notebook: Object) -> str:
+def path_prefix(notebook: Object) -> str:
     return f"/notebook/{namespace_of(notebook)}/{name_of(notebook)}"
 
 
@@ -108,7 +108,7 @@ def _children(
         make_network_policy(notebook, name, selector=selector, options=options),
     ]
     if options.istio:
-        path = f"{prefix(notebook)}/"
+        path = f"{path_prefix(notebook)}/"
         made.append(
             make_virtual_service(
                 notebook,
@@ -149,9 +149,9 @@ def _pod(notebook: Object, spec: Object, cluster: ClusterState, options: Options
     first.setdefault("workingDir", "/home/jovyan")
     if not first.get("ports"):
         first["ports"] = [{"containerPort": PORT, "name": "notebook-port", "protocol": "TCP"}]
-    added = {"NB_PREFIX": prefix(notebook)}
+    added = {"NB_PREFIX": path_prefix(notebook)}
     for token in backend_tokens.headers_for(notebook, options.access_key).values():
-        added[backend_tokens.VARIABLE] = backend_tokens.digest(token)
+        added[backend_tokens.VARIABLE] = backend_tokens.token_digest(token)
     variables = first.setdefault("env", [])
     given = {variable.get("name") for variable in variables}
     variables += [{"name": n, "value": v} for n, v in added.items() if n not in given]

@@ -57,7 +57,7 @@ def parse_logspath(logspath: str) -> LogSource:
     return LogSource(logspath, LEGACY_CLAIM, "", logspath)
 
 
-def prefix(board: Object) -> str:
+def path_prefix(board: Object) -> str:
     return f"/tensorboard/{namespace_of(board)}/{name_of(board)}"
 
 
@@ -91,7 +91,7 @@ def _children(
                 board,
                 name,
                 to=name,
-                prefix=f"{prefix(board)}/",
+                prefix=f"{path_prefix(board)}/",
                 rewrite="/",
                 timeout="300s",
                 istio=options.istio,

@@ -30,7 +30,7 @@ def child_name(name: str) -> str:
     return f"pvcviewer-{name}"
 
 
-def prefix(viewer: Object) -> str:
+def path_prefix(viewer: Object) -> str:
     base = str(dig(viewer, "spec", "networking", "basePrefix") or PREFIX).rstrip("/")
     return f"{base}/{namespace_of(viewer)}/{name_of(viewer)}"
 
@@ -79,7 +79,7 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
         make_network_policy(viewer, name, selector=pods, options=options),
     ]
     if options.istio:
-        path = f"{prefix(viewer)}/"
+        path = f"{path_prefix(viewer)}/"
         made.append(
             make_virtual_service(
                 viewer,
@@ -123,12 +123,12 @@ def _pod(viewer: Object, options: Options) -> Json:
 
 def _browser(viewer: Object, options: Options) -> Json:
     rewritten = dig(viewer, "spec", "networking", "rewrite")
-    path = str(rewritten or f"{prefix(viewer)}/")
+    path = str(rewritten or f"{path_prefix(viewer)}/")
     # The group of notebooks, to write where they may. OnRootMismatch: no chown of all files.
     group = {"fsGroup": FS_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
     args = ["--prefix", path, "--host", "0.0.0.0", "--port", str(PORT)]  # noqa: S104
     for token in backend_tokens.headers_for(viewer, options.access_key).values():
-        args += ["--access-digest", backend_tokens.digest(token)]
+        args += ["--access-digest", backend_tokens.token_digest(token)]
     pod: Json = {
         "automountServiceAccountToken": False,
         **({"securityContext": group} if options.fs_group else {}),
@@ -157,6 +157,6 @@ def _status(viewer: Object, cluster: ClusterState, reason: Reason) -> Json:
     conditions = (found.status.get("conditions") or ()) if found else ()
     return {
         "ready": reason is status_reasons.RUNNING,
-        "url": f"{prefix(viewer)}/",
+        "url": f"{path_prefix(viewer)}/",
         "conditions": [ready, *({f: c[f] for f in fields if c.get(f)} for c in conditions)],
     }

@@ -42,7 +42,7 @@ class Changes:
         return bool(self.modified or self.added or self.deleted)
 
     @property
-    def places(self) -> list[bytes]:
+    def changed_paths(self) -> list[bytes]:
         after = [new for _, new in self.modified]
         return sorted(kept.place for kept in (*after, *self.added, *self.deleted))
 
@@ -68,11 +68,11 @@ def _format_mode(kept: TrackedFile) -> str:
 def find_changes(checkout: Checkout, now: dict[bytes, TrackedFile]) -> Changes:
     """Compare the state of a checkout with its files `now`."""
     before = {kept.place: kept for kept in checkout.files}
-    pairs = ((before[place], kept) for place, kept in now.items() if place in before)
+    pairs = ((before[relative], kept) for relative, kept in now.items() if relative in before)
     return Changes(
         modified=tuple((old, new) for old, new in pairs if _compared(old) != _compared(new)),
-        added=tuple(kept for place, kept in now.items() if place not in before),
-        deleted=tuple(kept for place, kept in before.items() if place not in now),
+        added=tuple(kept for relative, kept in now.items() if relative not in before),
+        deleted=tuple(kept for relative, kept in before.items() if relative not in now),
     )
 
 
@@ -83,26 +83,28 @@ def _compared(kept: TrackedFile) -> tuple[str, int, bool]:
 def scan_files(
     checkout: Checkout, store: Store, *, keep: bool = False, without: Iterable[bytes] = ()
 ) -> dict[bytes, TrackedFile]:
-    """The files in the directory now, by place, except `without`; `keep` stores them."""
+    """The files in the directory now, by relative path, except `without`; `keep` stores them."""
     top = os.fsencode(checkout.directory)
     left_out = set(without)
-    statuses = {place: status for place, status in _walk(top) if place not in left_out}
-    regular = [place for place, status in statuses.items() if stat.S_ISREG(status.st_mode)]
-    answers = store.put_files([os.path.join(top, place) for place in regular], keep=keep)
+    statuses = {relative: status for relative, status in _walk(top) if relative not in left_out}
+    regular = [relative for relative, status in statuses.items() if stat.S_ISREG(status.st_mode)]
+    answers = store.put_files([os.path.join(top, relative) for relative in regular], keep=keep)
     now: dict[bytes, TrackedFile] = {}
-    for place, answer in zip(regular, answers, strict=True):
+    for relative, answer in zip(regular, answers, strict=True):
         if isinstance(answer, NotFound):
             continue  # gone since it was listed
         if isinstance(answer, ClewError):
             raise answer
-        now[place] = _tracked_file(place, checkout.cwd, statuses[place], answer.digest, answer.size)
-    for place in statuses.keys() - set(regular):
-        target = os.readlink(os.path.join(top, place))
+        now[relative] = _tracked_file(
+            relative, checkout.cwd, statuses[relative], answer.digest, answer.size
+        )
+    for relative in statuses.keys() - set(regular):
+        target = os.readlink(os.path.join(top, relative))
         digest = Digest(f"blake3:{blake3(target).hexdigest()}")
         if keep:
             store.put_bytes(target)
-        now[place] = _tracked_file(
-            place, checkout.cwd, statuses[place], digest, len(target), link=True
+        now[relative] = _tracked_file(
+            relative, checkout.cwd, statuses[relative], digest, len(target), link=True
         )
     return dict(sorted(now.items()))
 
@@ -113,41 +115,47 @@ def find_added_credentials(checkout: Checkout, credentials: tuple[str, ...]) -> 
     is_credential = credential_check(credentials)
     top = os.fsencode(checkout.directory)
     known = {kept.place for kept in checkout.files}
-    added = (place for place, _ in _walk(top) if place not in known)
+    added = (relative for relative, _ in _walk(top) if relative not in known)
     return {
-        place: path
-        for place in added
+        relative: path
+        for relative in added
         if is_credential(
-            os.fsdecode(path := original_path(place, checkout.cwd)),
-            partial(open_readonly, os.path.join(top, place)),
+            os.fsdecode(path := original_path(relative, checkout.cwd)),
+            partial(open_readonly, os.path.join(top, relative)),
         )
     }
 
 
 def _tracked_file(
-    place: bytes, cwd: str, status: os.stat_result, digest: Digest, size: int, *, link: bool = False
+    relative: bytes,
+    cwd: str,
+    status: os.stat_result,
+    digest: Digest,
+    size: int,
+    *,
+    link: bool = False,
 ) -> TrackedFile:
     mode = MODE_BITS if link else status.st_mode & MODE_BITS
     return TrackedFile(
-        place, original_path(place, cwd), digest, mode, size, status.st_mtime_ns, link
+        relative, original_path(relative, cwd), digest, mode, size, status.st_mtime_ns, link
     )
 
 
 def _walk(top: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Every file and link below `top`, by its place."""
+    """Every file and link below `top`, by its relative path."""
     waiting = [b""]
     while waiting:
         directory = waiting.pop()
         try:
             with os.scandir(os.path.join(top, directory)) as listed:
                 for entry in listed:
-                    place = os.path.join(directory, entry.name)
-                    if place in RESERVED_NAMES or place.startswith(STATE_FILE + b"."):
+                    relative = os.path.join(directory, entry.name)
+                    if relative in RESERVED_NAMES or relative.startswith(STATE_FILE + b"."):
                         continue
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(place)
+                        waiting.append(relative)
                     elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
-                        yield place, entry.stat(follow_symlinks=False)
+                        yield relative, entry.stat(follow_symlinks=False)
         except OSError as error:
             shown = os.fsdecode(os.path.join(top, directory))
             raise from_os(error, doing=f"read {shown}") from error

@@ -39,20 +39,20 @@ RESERVED_NAMES = (STATE_FILE, NAME.encode())
 
 
 def checkout_path(path: bytes, cwd: str) -> bytes:
-    """The relative place of an absolute path: relative to the working directory, or in
+    """The path in a checkout of an absolute path: relative to the working directory, or in
     OUTSIDE_DIRECTORY. Names that would make a directory a project or a repository are escaped."""
     inside = os.fsencode(cwd).rstrip(b"/") + b"/"
-    place = path.removeprefix(inside)
-    if path.startswith(inside) and place.split(b"/", 1)[0] != OUTSIDE_DIRECTORY:
-        return escape_names(place)
+    relative = path.removeprefix(inside)
+    if path.startswith(inside) and relative.split(b"/", 1)[0] != OUTSIDE_DIRECTORY:
+        return escape_names(relative)
     return OUTSIDE_DIRECTORY + escape_names(path)
 
 
-def original_path(place: bytes, cwd: str) -> bytes:
-    """The absolute path of a relative place."""
-    if place.startswith(OUTSIDE_DIRECTORY + b"/"):
-        return unescape_names(place.removeprefix(OUTSIDE_DIRECTORY))
-    return os.path.join(os.fsencode(cwd), unescape_names(place))
+def original_path(relative: bytes, cwd: str) -> bytes:
+    """The absolute path of a path in a checkout."""
+    if relative.startswith(OUTSIDE_DIRECTORY + b"/"):
+        return unescape_names(relative.removeprefix(OUTSIDE_DIRECTORY))
+    return os.path.join(os.fsencode(cwd), unescape_names(relative))
 
 
 FORMAT = 1
@@ -182,7 +182,7 @@ def select_files(record: ExecutionRecord, initial_files: InitialFiles) -> dict[b
 
 
 def list_files(record: ExecutionRecord, initial_files: InitialFiles) -> Iterator[TrackedFile]:
-    """The files that a checkout of this execution contains, with their places."""
+    """The files that a checkout of this execution contains, with their paths in it."""
     cwd = record.itself.cwd or "/"
     for path, entry in sorted(select_files(record, initial_files).items()):
         if os.path.normpath(path) != path:  # from a record that was made elsewhere, with intent

@@ -123,7 +123,7 @@ class _Confirmation:
         for candidate in (process, *side.ancestors(process)):
             if candidate.key == side.record.itself.key:
                 return None
-            if within and not within <= isolated_process.subtree(side, candidate):
+            if within and not within <= isolated_process.subtree_keys(side, candidate):
                 continue
             if not isolated_process.can_run_alone(side, candidate):
                 continue
@@ -150,7 +150,7 @@ class _Confirmation:
 
     def _names(self, side: ExecutionIndex, process: Activity, suspect: Suspect) -> frozenset[str]:
         """Outputs to compare: those known to differ, otherwise stdout, stderr and status."""
-        inside = isolated_process.subtree(side, process)
+        inside = isolated_process.subtree_keys(side, process)
         made = {
             side.name(version.locator): version
             for key in inside

@@ -55,7 +55,7 @@ class DiagnosticRunner:
         self._end = time.monotonic() + seconds
 
     def __enter__(self) -> DiagnosticRunner:
-        self._place, self._lock = execution_locks.create_scratch(
+        self._scratch, self._lock = execution_locks.create_scratch(
             self._directory, secrets.token_hex(8)
         )
         self._store = Store(self._directory.store)
@@ -69,7 +69,7 @@ class DiagnosticRunner:
         trace: TracebackType | None,
     ) -> None:
         self._store.close()
-        execution_locks.remove_tree(self._place)
+        execution_locks.remove_tree(self._scratch)
         os.close(self._lock)
 
     def plan(self, record: ExecutionRecord) -> RepeatPlan | None:
@@ -89,17 +89,19 @@ class DiagnosticRunner:
         longest = min(3 * seconds + 20, self._end - time.monotonic())
         if longest < seconds:
             return None
-        place = self._place / secrets.token_hex(4)
-        place.mkdir()
+        scratch = self._scratch / secrets.token_hex(4)
+        scratch.mkdir()
         try:
-            return self._run(plan, pins, place, longest)
+            return self._run(plan, pins, scratch, longest)
         except (ClewError, OSError):
             return None
         finally:
-            execution_locks.remove_tree(place)
+            execution_locks.remove_tree(scratch)
 
-    def _run(self, plan: RepeatPlan, pins: Pins, place: Path, seconds: float) -> Observation | None:
-        root = FileCache(self._directory.cache, self._store, roots=self._place / "roots").root(
+    def _run(
+        self, plan: RepeatPlan, pins: Pins, scratch: Path, seconds: float
+    ) -> Observation | None:
+        root = FileCache(self._directory.cache, self._store, roots=self._scratch / "roots").root(
             plan.initial_files
         )
         stdin = plan.stdin
@@ -115,17 +117,17 @@ class DiagnosticRunner:
             credentials=plan.credentials,
             devices=plan.devices,
         )
-        sandbox = Sandbox(root, config, place / "sandbox", boot=secrets.token_hex(4))
+        sandbox = Sandbox(root, config, scratch / "sandbox", boot=secrets.token_hex(4))
         try:
-            return self._watched(sandbox, plan, pins, place, seconds)
+            return self._watched(sandbox, plan, pins, scratch, seconds)
         finally:
             sandbox.close()
 
     def _watched(
-        self, sandbox: Sandbox, plan: RepeatPlan, pins: Pins, place: Path, seconds: float
+        self, sandbox: Sandbox, plan: RepeatPlan, pins: Pins, scratch: Path, seconds: float
     ) -> Observation | None:
         kept = sandbox.prepare(
-            place,
+            scratch,
             redactor=Redactor({}, ()),
             limit=self._directory.stream_limit,
             demand=StdinDemand(),
@@ -134,7 +136,7 @@ class DiagnosticRunner:
         tracer = sandbox.start(
             LaunchOptions(
                 command=plan.command,
-                trace=place / "trace",
+                trace=scratch / "trace",
                 spool=None,
                 notify=null,
                 exclude=(),
@@ -157,7 +159,7 @@ class DiagnosticRunner:
         if not in_time:
             return None
         streams = {name: keeper.digest for name, keeper in kept.kept.items() if name != "stdin"}
-        written = self._written(place / "sandbox" / "upper")
+        written = self._written(scratch / "sandbox" / "upper")
         for path, file in plan.credentials.items():
             if written.get(os.fsdecode(path)) == file.digest:  # it was put there, and not written
                 del written[os.fsdecode(path)]

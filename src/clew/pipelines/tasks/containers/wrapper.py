@@ -14,24 +14,26 @@ import subprocess
 import sys
 
 
-def files(path: str) -> list[str]:
+def list_files(path: str) -> list[str]:
     if not os.path.isdir(path):
         return [path]
-    return [os.path.join(place, name) for place, _, names in os.walk(path) for name in names]
+    return [
+        os.path.join(directory, name) for directory, _, names in os.walk(path) for name in names
+    ]
 
 
-def read(path: str) -> None:
+def read_file(path: str) -> None:
     with open(path, "rb") as file:
         while file.read(1 << 20):
             pass
 
 
-def perform(directory: str) -> int:
+def run_container(directory: str) -> int:
     with open(os.path.join(directory, "container.json"), encoding="utf-8") as file:
         plan = json.load(file)
     for path in plan["inputs"]:
-        for name in files(path):
-            read(name)
+        for name in list_files(path):
+            read_file(name)
     status = subprocess.run(plan["command"], check=False).returncode
     for made in os.scandir(plan["outputs"]):
         target = os.path.join(directory, made.name)
@@ -42,4 +44,4 @@ def perform(directory: str) -> int:
     return status if status >= 0 else 128 - status
 
 
-sys.exit(perform(sys.argv[1]))
+sys.exit(run_container(sys.argv[1]))
