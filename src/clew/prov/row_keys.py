@@ -100,6 +100,6 @@ def unpack_looks(packed: bytes) -> Iterator[tuple[str, int, str]]:
     """(kind, location, answer) of each look that `pack_looks` packed."""
     import msgspec
 
-    for kind, answer, *locations in msgspec.msgpack.decode(packed, type=list[list[str | int]]):
+    for kind, answer, *locations in msgspec.msgpack.decode(packed):
         for location in locations:
-            yield str(kind), int(location), str(answer)
+            yield kind, location, answer
