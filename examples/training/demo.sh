@@ -22,7 +22,7 @@ say "3. What ran? Nobody told Clew about the steps: it saw them."
 run clew show e1
 
 say "4. What did it read and write? Here is what is the project's own; the rest is Python and its packages."
-run 'clew show e1 --detail | grep "$PWD/" | cut -f 1-4,7'
+run 'clew show e1 --class data --class configuration --class source | cut -f 1-5'
 
 say "5. Where does the model come from?"
 run clew trace model.pkl

@@ -31,6 +31,47 @@ def test_one_execution(clew: Project) -> None:
     text = clew("show", "e1").stdout
     assert text.startswith("e1  clean  done\n")
     assert "grep -v ',$' data/raw.csv  e1.p2" in text
+    assert "\nInputs\n  data/raw.csv       14 B\n" in text
+    assert "\nDerived from it\n  e2  data/clean.csv\n" in text
+
+
+def test_the_summary(clew: Project) -> None:
+    clew("note", "e2", "the best so far")
+    clew("tag", "e2", "baseline")
+    shown = clew.json("show", "e2")
+    (note,) = shown["notes"]
+    assert (note["key"], note["value"]) == ("note", "the best so far")
+    assert shown["tags"] == ["baseline"]
+    (read,) = (f for f in shown["own_inputs"]["files"] if f["path"].endswith("/clean.csv"))
+    assert (read["class"], read["made_by"]) == ("data", "e1")
+    assert str(clew.folder / "model.txt") in [f["path"] for f in shown["own_outputs"]["files"]]
+    assert shown["derived_from"]["total"] == 1
+    (origin,) = shown["derived_from"]["executions"]
+    assert (origin["id"], origin["name"], origin["how"]) == ("e1", "clean", "file")
+    assert origin["paths"] == [str(clew.folder / "data/clean.csv")]
+    assert shown["derived"] == {"total": 0, "executions": []}
+    lines = clew("show", "e2").stdout.splitlines()
+    assert "  tags        baseline" in lines
+    assert "  note        the best so far" in lines
+    assert "  e1  clean  data/clean.csv" in lines
+    environment = clew("show", "e2", "--environment").stdout.splitlines()
+    assert f"  kernel.release          {os.uname().release}" in environment
+    assert "  variables.LC_ALL        C.UTF-8" in environment
+
+
+def test_files_are_selected(clew: Project) -> None:
+    def paths(*words: str) -> list[str]:
+        return [line.split("\t")[0] for line in clew("show", "e1", *words).stdout.splitlines()[1:]]
+
+    assert paths("*.csv") == ["data/clean.csv", "data/raw.csv"]
+    assert paths("data/*", "--role", "output") == ["data/clean.csv"]
+    assert paths("--class", "data", "--role", "input") == ["data/raw.csv", "stdin"]
+    assert [f["path"] for f in clew.json("show", "e1", "raw.csv")["files"]] == [
+        str(clew.folder / "data/raw.csv")
+    ]
+    ran = clew("show", "e1", "nothing")
+    assert (ran.stdout, ran.stderr) == ("", "no file matches; clew show ID --detail lists all\n")
+    assert clew.error("show", "e1", "--readme", "x", status=2)[0] == "usage"
 
 
 def test_every_file_in_detail(clew: Project) -> None:
@@ -52,7 +93,8 @@ def test_every_file_in_detail(clew: Project) -> None:
     owned = [file for file in shown["files"] if file["package"]]
     assert any(file["class"] == "system" for file in owned)
     lines = clew("show", "e1", "--detail").stdout.splitlines()
-    assert any(line.startswith("input\tdata\tr-") and line.endswith("raw.csv") for line in lines)
+    table = lines[lines.index("path\trole\tclass\taccess\tsize\tdigest\tpackage") + 1 :]
+    assert any(line.startswith("data/raw.csv\tinput\tdata\tr-\t14 B\t") for line in table[:3])
 
 
 def test_what_surrounded_it(clew: Project) -> None:

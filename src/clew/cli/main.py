@@ -30,7 +30,7 @@ SECTIONS = {
     },
     "Query the record": {
         "list": "List the executions, newest first.",
-        "show": "Show one execution: processes, files, environment, packages.",
+        "show": "Show one execution: result, files, packages, lineage.",
         "status": "Show the state of the project, or the changes in a checkout.",
         "trace": "Show where a file came from, or what was made from it.",
         "impact": "Show what was made from a file: trace --down.",

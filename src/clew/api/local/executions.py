@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def as_execution(project: ProjectState, document: ExecutionDocument) -> Execution:
-    return Execution(document, lambda uid: show_execution(project, uid, detail=True))
+    return Execution(document, lambda uid: _show(project, uid, detail=True))
 
 
 def list_executions(project: ProjectState) -> list[Execution]:
@@ -49,8 +49,17 @@ def find_execution(project: ProjectState, id: str) -> Execution:  # noqa: A002
 
 
 def show_execution(project: ProjectState, id: str, *, detail: bool) -> dict[str, Any]:  # noqa: A002
-    """The document of `clew show --json`. A record that could not be recovered is listed in
-    `gaps`."""
+    """The document of `clew show --json`."""
+    from clew.api.local.summary import summarize
+    from clew.prov.queries.executions import get_execution
+
+    document = _show(project, id, detail=detail)
+    execution = get_execution(project.graph, document["uid"], alive=project.is_alive)
+    return document | summarize(project.graph, execution).as_json()
+
+
+def _show(project: ProjectState, id: str, *, detail: bool) -> dict[str, Any]:  # noqa: A002
+    """A record that could not be recovered is listed in `gaps`."""
     from clew.prov.queries.show import show_execution as show
     from clew.redaction import withheld_matcher
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from clew.api.local.executions import show_execution
+from clew.api.local.executions import find_execution
 from clew.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def report(project: ProjectState, text: str, kind: str) -> str:
     """The execution's `requirements`, `packages` or `readme`."""
     from clew.prov.export import requirements_reports
 
-    document = show_execution(project, text, detail=True)
+    document = find_execution(project, text).details
     if kind == "requirements":
         return requirements_reports.format_requirements(document["files"])
     if kind == "packages":

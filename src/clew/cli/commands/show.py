@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import click
+import msgspec
 
 from clew.api.pipeline_artifacts import is_run
-from clew.cli.commands.list import format_state
+from clew.cli.execution_summary import (
+    environment_lines,
+    gap_lines,
+    header_lines,
+    process_lines,
+    shorten,
+    summary_lines,
+)
 from clew.cli.main import COMMANDS
-from clew.cli.options import execution_argument, json_option
+from clew.cli.options import execution_argument, json_option, pager_option
 from clew.cli.output import (
     bold,
-    dim,
     escape,
-    format_command,
-    format_count,
-    format_duration,
     format_size,
-    format_time,
     print_json,
     print_line,
+    print_message,
     print_table,
 )
+from clew.documents.executions import Execution
+from clew.documents.summaries import ExecutionSummary
+
+CLASSES = ("data", "configuration", "source", "package", "system")
+ROLES = ("input", "output", "transient")
 
 
 @click.command(
     "show",
     short_help=COMMANDS["show"],
-    epilog="Examples: clew show e2 | clew show e2 --detail | "
+    epilog="Examples: clew show latest | clew show e2 --detail '*.csv' | "
     "clew show e2 --requirements > requirements.txt",
 )
 @execution_argument
+@click.argument("globs", metavar="[GLOB]...", nargs=-1)
+@click.option("--detail", "part", flag_value="detail", help="List all processes, files and peers.")
 @click.option(
-    "--detail", "part", flag_value="detail", help="List every file: role, class, package."
+    "--environment", "part", flag_value="environment", help="Print everything that surrounded it."
 )
 @click.option("--requirements", "part", flag_value="requirements", help="Print a requirements.txt.")
 @click.option(
@@ -43,16 +55,30 @@ from clew.cli.output import (
 @click.option(
     "--readme", "part", flag_value="readme", help="Print a README section: how to run it."
 )
+@click.option("--class", "classes", type=click.Choice(CLASSES), multiple=True, help="Files of it.")
+@click.option("--role", "roles", type=click.Choice(ROLES), multiple=True, help="Files with it.")
+@pager_option
 @json_option
-def command(execution: str, part: str | None, as_json: bool) -> None:
-    """Show execution ID: its processes, environment, totals, and what could not be recorded.
+def command(
+    execution: str,
+    globs: tuple[str, ...],
+    part: str | None,
+    classes: tuple[str, ...],
+    roles: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Show execution ID on one screen: result, Git commit, parameters, your own inputs and outputs,
+    packages, notes, and the executions it was derived from and that were derived from it.
 
-    --detail lists every file with its role (input, output, transient), its class (data,
-    configuration, source, package, system) and the package that installed it.
+    --detail lists every file: path, role, class, size, and the package that installed it; your own
+    files first. GLOB, --class and --role select files, and list only these.
     """
     import clew
 
-    if is_run(execution) and part is None:
+    chosen = bool(globs or classes or roles)
+    if chosen and part not in (None, "detail"):
+        raise click.UsageError(f"--{part} lists no files to select", click.get_current_context())
+    if is_run(execution) and part is None and not chosen:
         from clew.cli.commands.pipeline.show import print_run
 
         print_run(execution, as_json)
@@ -65,133 +91,79 @@ def command(execution: str, part: str | None, as_json: bool) -> None:
             else:
                 print_line(text.rstrip("\n"))
             return
-        document = project.show(execution, detail=part == "detail")
+        document = project.show(execution, detail=chosen or part == "detail")
+    if chosen:
+        cwd, files = document["cwd"], document["files"]
+        document["files"] = [f for f in files if _selects(f, cwd, globs, classes, roles)]
     if as_json:
         print_json(document)
+    elif chosen:
+        print_files(document["files"], document["cwd"])
+    else:
+        for line in _lines(document, part):
+            print_line(line)
+        if part == "detail":
+            print_line()
+            print_files(document["files"], document["cwd"])
+            _print_network(document["network"])
+
+
+def _selects(
+    file: dict[str, Any],
+    cwd: str | None,
+    globs: Sequence[str],
+    classes: Sequence[str],
+    roles: Sequence[str],
+) -> bool:
+    names = (file["path"], shorten(file["path"], cwd), file["path"].rpartition("/")[2])
+    return (
+        (not classes or file["class"] in classes)
+        and (not roles or file["role"] in roles)
+        and (not globs or any(fnmatchcase(name, glob) for name in names for glob in globs))
+    )
+
+
+def _lines(document: dict[str, Any], part: str | None) -> Iterator[str]:
+    execution = msgspec.convert(document, Execution)
+    if part is None:
+        summary = msgspec.convert(document, ExecutionSummary)
+        yield from summary_lines(execution, summary, document)
         return
-    for line in summarize(document):
-        print_line(line)
-    if part == "detail":
-        print_line()
-        _print_files(document["files"])
-        _print_network(document["network"])
+    yield from header_lines(execution)
+    if part == "environment":
+        yield from ("", bold("Environment"))
+        for word, value in environment_lines(document):
+            yield f"  {escape(word):<22}  {escape(value)}"
+    else:
+        yield from ("", bold("Processes"), *process_lines(document["tree"]))
+    yield from gap_lines(document)
 
 
-def summarize(document: dict[str, Any]) -> Iterator[str]:
-    name = f"  {escape(document['name'])}" if document["name"] else ""
-    yield (
-        bold(escape(document["id"]) + name)
-        + f"  {escape(format_state(document['state'], document['status'], document['signal']))}"
-    )
-    yield format_command(document["command"])
-    took = format_duration(document["seconds"])
-    yield dim(
-        " · ".join(
-            word
-            for word in (
-                f"in {escape(document['cwd'] or '')}",
-                format_time(document["started"]),
-                f"took {took}" if took else "",
-                f"by {escape(document['agent'])}" if document["agent"] else "",
-                "made elsewhere" if document["made_elsewhere"] else "",
-                f"signed by {escape(document['signed_by'])}" if document["signed_by"] else "",
-            )
-            if word
-        )
-    )
-    yield (
-        f"{format_count(document['processes'], 'process', 'processes')}, "
-        f"{format_count(document['inputs'], 'input')}, "
-        f"{format_count(document['outputs'], 'output')}, "
-        f"{format_size(document['bytes'] or 0)} ({format_size(document['new_bytes'] or 0)} new)"
-    )
-    yield ""
-    yield bold("Processes")
-    yield from process_lines(document["tree"])
-    yield ""
-    yield bold("Environment")
-    for word, value in environment_lines(document):
-        yield f"  {escape(word):<12}{escape(value)}"
-    if document["gaps"]:
-        yield ""
-        yield bold("Not recorded")
-        for gap in document["gaps"]:
-            where = f"  {escape(gap['path'])}" if gap["path"] else ""
-            yield f"  {escape(gap['what'])}{where}: {escape(gap['why'])}"
-
-
-def process_lines(tree: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The processes as a tree; children below the process that started them."""
-    known = {process["id"] for process in tree}
-    children: dict[str | None, list[dict[str, Any]]] = {}
-    for process in tree:
-        parent = process["parent"] if process["parent"] in known else None
-        children.setdefault(parent, []).append(process)
-    stack = [("", "", process) for process in reversed(children.get(None, []))]
-    drawn: set[str] = set()
-    while stack:
-        lead, margin, process = stack.pop()
-        drawn.add(process["id"])
-        ending = f"  status {escape(str(process['status']))}" if process["status"] else ""
-        yield f"  {lead}{format_command(process['command'])}  {dim(escape(process['id']))}{ending}"
-        below = [child for child in children.get(process["id"], []) if child["id"] not in drawn]
-        for n, child in reversed(list(enumerate(below))):
-            last = n == len(below) - 1
-            branch = margin + ("└─ " if last else "├─ ")
-            stack.append((branch, margin + ("   " if last else "│  "), child))
-
-
-def environment_lines(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """One line per facet; long values are only counted, and --json prints them."""
-    if document["git"]:
-        git = document["git"]
-        dirty = ", with uncommitted changes" if git.get("dirty") else ""
-        yield "git", f"{git.get('commit')}{dirty}"
-    if redacted := format_redacted(document):
-        yield "redacted", redacted
-    for name, value in sorted(document["environment"].items()):
-        if value in (None, "", [], {}) or name in ("redacted", "argument_secrets"):
-            continue
-        if isinstance(value, dict) and not any(isinstance(v, (dict, list)) for v in value.values()):
-            flat = ", ".join(f"{key} {item}" for key, item in value.items() if item is not None)
-            yield name, flat if name != "variables" else format_count(len(value), "variable")
-        elif name == "devices":
-            yield name, ", ".join(value)
-        elif isinstance(value, (dict, list)):
-            yield name, f"{len(value)} (with --json)"
-        else:
-            yield name, str(value)
-
-
-def format_redacted(document: dict[str, Any]) -> str:
-    """Which values and files are not in the record because they are secret."""
-    environment = document["environment"]
-    known = environment["variables"]
-    variables = [name for name in environment.get("redacted", ()) if name in known]
-    words = [
-        f"{number} ({', '.join(name for name in names if name)})"
-        for number, names in environment.get("argument_secrets", {}).items()
-    ]
-    parts = {"variables": variables, "words": words, "files": document.get("credential_files", ())}
-    return "; ".join(f"{kind} {', '.join(found)}" for kind, found in parts.items() if found)
-
-
-def _print_files(files: Sequence[dict[str, Any]]) -> None:
+def print_files(files: Sequence[dict[str, Any]], cwd: str | None) -> None:
+    if not files:
+        print_message("no file matches; clew show ID --detail lists all")
+        return
     print_table(
-        ("role", "class", "access", "size", "digest", "package", "path"),
+        ("path", "role", "class", "access", "size", "digest", "package"),
         (
             (
+                shorten(file["path"], cwd),
                 file["role"],
                 file["class"],
                 ("r" if file["read"] else "-") + ("w" if file["written"] else "-"),
                 format_size(file["size"]),
                 (file["digest"] or "")[:15],
                 format_package(file["package"]),
-                file["path"],
             )
-            for file in files
+            for file in sorted(files, key=lambda file: _rank(file, cwd))
         ),
     )
+
+
+def _rank(file: dict[str, Any], cwd: str | None) -> tuple[object, ...]:
+    """The user's own files first, those in the working directory before others, then packages."""
+    path = shorten(file["path"], cwd)
+    return max(CLASSES.index(file["class"]), CLASSES.index("source")), path.startswith("/"), path
 
 
 def format_package(package: dict[str, Any] | None) -> str:

@@ -41,6 +41,12 @@ def format_requirements(files: Iterable[File]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def list_requested_packages(files: list[File]) -> list[Mapping[str, Any]]:
+    """The packages that the user installed, Python's first; without dependencies of others."""
+    found = [*_python_packages(files), *(p for m in _INSTALL for p in _packages(files, m))]
+    return [package for package in found if package.get("requested")]
+
+
 def format_system_packages(files: Iterable[File]) -> str:
     """The commands that install the requested system packages; dependencies are comments.
 
