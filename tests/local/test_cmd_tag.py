@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from tests.driver import Project, workflow
 
+from clew.prov.export.notes import PortableNote, import_notes
+
 
 def tags(clew: Project, name: str) -> list[str]:
     found: list[str] = clew.json("tag", name)["tags"]
@@ -41,6 +43,19 @@ def test_tags_travel_and_so_does_their_removal(tmp_path: Path) -> None:
     assert tags(other, "clean") == ["kept"]
     other("tag", "clean", "dropped")
     assert tags(other, "clean") == ["kept", "dropped"], "the later note counts"
+
+
+def test_a_note_from_elsewhere_does_not_keep_a_tag_away(tmp_path: Path) -> None:
+    """It claims that the tag is removed in the far future."""
+    clew, other = workflow(tmp_path / "a"), Project(tmp_path / "b")
+    with clew.opened() as project:
+        uid, graph = project.execution("e1").uid, project.graph
+        removed = PortableNote(2**62, "eve", "untag", "good", activity=uid)
+        graph.connection.atomically(lambda: import_notes(graph, uid, [removed]))
+    clew("push", str(tmp_path / "remote"))
+    other("pull", str(tmp_path / "remote"))
+    assert other.json("tag", "clean", "good")["tags"] == ["good"]
+    assert other.json("tag", "clean", "--remove", "good")["tags"] == []
 
 
 @pytest.mark.parametrize("words", [("clew", "tag", "e1", "b"), ("clew", "list", "tag:b")])

@@ -105,14 +105,19 @@ def test_imported_notes_concern_their_own_execution(
         PortableNote(**said, locator=place, digest=digest("OTHER")),
         PortableNote(**said),
         PortableNote(**said | {"value": "x" * (LONGEST + 1)}, activity=other.uid),
+        *(PortableNote(**said | {"value": v}, activity=other.uid) for v in ("a\0b", "\ud800")),
     ]
     before = graph.connection.rows("SELECT * FROM note")
     assert graph.connection.atomically(lambda: import_notes(graph, other.uid, remarks)) == 0
     assert graph.connection.rows("SELECT * FROM note") == before
 
+    for at in (-1, 2**62 + 1, 2**70):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(said | {"at": at}, PortableNote)
+
     add_note(graph, target("e1:/w/file"), "source", "https://mine", agent="me")
     good = [
-        PortableNote(**said, activity=process),
+        *[PortableNote(**said, activity=process)] * 2,
         PortableNote(**said, version=version, locator=place, digest=digest("BYTES")),
         PortableNote(**said, locator=place, digest=digest("BYTES"), version=mine),
     ]

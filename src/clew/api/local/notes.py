@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import TYPE_CHECKING
 
 from clew.api.local.versions import PathResolver, find_noted
@@ -11,7 +12,7 @@ from clew.documents.notes import Note
 from clew.errors import NotFound, UsageError
 from clew.prov.queries import notes
 from clew.prov.queries.executions import find_execution
-from clew.prov.queries.tags import TAG, UNTAG, check_tag, load_tags
+from clew.prov.queries.tags import TAG, UNTAG, check_tag, get_time_of_change, load_tags
 from clew.prov.queries.targets import Target
 from clew.witness.environment import user_name
 
@@ -69,12 +70,13 @@ def tag(
     for name in add:
         check_tag(name)
     known = load_tags(graph, [found.key]).get(found.key, [])
+    times = count(get_time_of_change(graph, found.key))
     for name in remove:
         if name not in known:
             has = f"it has: {', '.join(known)}" if known else f"clew tag {found.id} NAME"
             raise NotFound(f"{found.id} has no tag {name[:100]}", hint=has)
-        notes.add_note(graph, target, UNTAG, name, agent=agent)
+        notes.add_note(graph, target, UNTAG, name, agent=agent, at=next(times))
     for name in add:
         if name not in known:
-            notes.add_note(graph, target, TAG, name, agent=agent)
+            notes.add_note(graph, target, TAG, name, agent=agent, at=next(times))
     return load_tags(graph, [found.key]).get(found.key, [])

@@ -7,6 +7,7 @@ itself, its processes and the versions it used or made. Duplicates are dropped.
 
 from collections.abc import Iterable
 from itertools import islice
+from typing import Annotated
 
 import msgspec
 
@@ -41,10 +42,7 @@ SELECT l.locator, s.uid, x.uid, v.ordinal FROM version v JOIN location l ON l.id
 LEFT JOIN started s ON s.id = v.maker LEFT JOIN execution x ON x.id = v.maker WHERE v.id = ?
 """
 _LOCATOR = "SELECT locator FROM location WHERE id = ?"
-_SAME = """
-SELECT activity, location FROM note
-WHERE project = ? AND at = ? AND agent = ? AND name = ? AND value = ?
-"""
+_KNOWN = "SELECT activity, location, at, agent, name, value FROM note WHERE {column} IN ({})"
 _ADD = """
 INSERT INTO note
 (id, project, activity, version, location, digest, at, agent, name, value, execution)
@@ -57,12 +55,13 @@ WHERE v.execution = ? AND v.location = ?
 """
 MOST, LONGEST = 10_000, 100_000
 """Of one execution: how many notes of another party are taken, and how long each may be."""
+_END_OF_TIME = 2**62
 
 
 class PortableNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """One note, in words that mean the same in every project."""
 
-    at: int
+    at: Annotated[int, msgspec.Meta(ge=0, le=_END_OF_TIME)]
     agent: str
     name: str
     value: str
@@ -108,15 +107,25 @@ def import_notes(graph: Graph, uid: str, remarks: Iterable[PortableNote]) -> int
     """
     connection, project = graph.connection, graph.project_uid
     execution = activity_key(project, uid)
+    found = [
+        (remark, about)
+        for remark in islice(remarks, MOST)
+        if _is_storable(remark) and (about := _resolve_subject(graph, execution, remark))
+    ]
+    known = {
+        row
+        for column, place in (("activity", 0), ("location", 2))
+        for row in connection.rows_in(
+            _KNOWN.replace("{column}", column),
+            {about[place] for _, about in found if about[place] is not None},
+        )
+    }
     added = 0
-    for remark in islice(remarks, MOST):
-        about = _resolve_subject(graph, execution, remark)
-        if about is None or max(map(len, (remark.agent, remark.name, remark.value))) > LONGEST:
-            continue
-        activity, version, location = about
+    for remark, (activity, version, location) in found:
         values = (remark.at, remark.agent, remark.name, remark.value)
-        if (activity, location) in connection.rows(_SAME, (graph.project, *values)):
+        if (activity, location, *values) in known:
             continue
+        known.add((activity, location, *values))
         words = f"{remark.activity} {remark.version} {remark.locator}"
         key = key_function(project, "note")(
             f"{uid} {words} {remark.at} {remark.name} {remark.value}"
@@ -126,6 +135,16 @@ def import_notes(graph: Graph, uid: str, remarks: Iterable[PortableNote]) -> int
         connection.rows(_ADD, row)
         added += 1
     return added
+
+
+def _is_storable(remark: PortableNote) -> bool:
+    """Whether its texts are short enough, and text that every database can store."""
+    try:
+        encoded = msgspec.json.encode(remark)
+    except UnicodeEncodeError:
+        return False
+    texts = (remark.agent, remark.name, remark.value)
+    return max(map(len, texts)) <= LONGEST and b"\\u0000" not in encoded
 
 
 def _resolve_subject(

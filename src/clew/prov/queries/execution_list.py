@@ -14,7 +14,7 @@ from datetime import datetime
 from clew.documents.executions import Execution
 from clew.errors import UsageError
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import EXECUTIONS, NO_WORKER, IsRunning, build_documents
+from clew.prov.queries.executions import EXECUTIONS, NO_WORKER, IsRunning, build_documents, is_text
 from clew.prov.queries.tags import HAS_TAG
 
 STATES = ("running", "done", "failed", "broken")
@@ -22,6 +22,7 @@ _MADE = ("elsewhere", "here")
 _LAST = 10**15
 _END_OF_TIME = 2**62
 _PAGE = 1000
+_MOST_WORDS, _LONGEST = 50, 1000
 _ESCAPES = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\"})
 LIKE = r"LIKE lower(?) ESCAPE '\'"
 """The database lowers both sides, so that they agree on letters that are not ASCII."""
@@ -67,6 +68,8 @@ def parse_conditions(
     if since is not None:
         sql.append("AND coalesce(s.at, x.begun) >= ?")
         parameters.append(min(max(0, int(since.timestamp() * 1e9)), _END_OF_TIME))
+    filters = list(filters)
+    _check_length(filters)
     for text in filters:
         key, colon, value = text.partition(":")
         if colon and key == "state":
@@ -88,6 +91,18 @@ def parse_conditions(
                 sql.append(f"AND {_TEXT}")
                 parameters += [like(word), like_json(word), *[like(word)] * 4]
     return Conditions(" ".join(sql), tuple(parameters), frozenset(states))
+
+
+def _check_length(filters: list[str]) -> None:
+    """Each word costs a scan, and the database has limits for patterns and expressions."""
+    if sum(len(text.split()) for text in filters) > _MOST_WORDS or any(
+        len(text) > _LONGEST or (text and not is_text(text)) for text in filters
+    ):
+        raise UsageError(
+            f"the filters have more than {_MOST_WORDS} words or {_LONGEST} characters, or are not"
+            " text",
+            hint="clew list WORD",
+        )
 
 
 def _check(key: str, value: str, known: tuple[str, ...]) -> str:

@@ -85,7 +85,7 @@ def find_execution(graph: Graph, text: str) -> ExecutionRef:
     if row is None and len(text) == 32:  # before names: an imported name may read as a uid
         key = activity_key(graph.project_uid, text)
         row = graph.connection.row(_BY_ID, (graph.project, key))
-    if row is None and _is_text(text):
+    if row is None and is_text(text):
         row = graph.connection.row(_BY_NAME, (graph.project, text))
     if row is None and "/" in text:
         from clew.prov.queries.pipelines.runs import resolve_task
@@ -97,7 +97,7 @@ def find_execution(graph: Graph, text: str) -> ExecutionRef:
     return ExecutionRef(int(row[0]), Uid(row[1]), int(row[2]), bool(row[3]) or graph.foreign)
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
     """A path that is typed may be none; no name is like that."""
     try:
         return bool(text.encode())

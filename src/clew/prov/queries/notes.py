@@ -46,9 +46,11 @@ AND c.source IS NOT NULL AND x.made_elsewhere = 0 ORDER BY v.at DESC LIMIT 1
 _EXECUTIONS = "SELECT DISTINCT execution FROM version WHERE id IN ({})"
 
 
-def add_note(graph: Graph, target: Target, name: str, value: str, *, agent: str) -> None:
-    """Remember `name` = `value` about the target."""
-    at = time.time_ns()
+def add_note(
+    graph: Graph, target: Target, name: str, value: str, *, agent: str, at: int | None = None
+) -> None:
+    """Remember `name` = `value` about the target, with the time `at` (now)."""
+    at = time.time_ns() if at is None else at
     activity = target.keys[0] if target.kind in ("execution", "process") else None
     one = target.kind == "version" and len(target.keys) == 1
     version = target.keys[0] if one else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import itemgetter
 from typing import Any, Literal
 
 from clew.documents.document import from_nanoseconds
@@ -17,21 +18,25 @@ from clew.prov.queries.formats import (
     run_id,
     version_id,
 )
-from clew.prov.queries.tags import TAG
+from clew.prov.queries.tags import IS_TAGGED
 from clew.prov.queries.targets import SHORTEST_DIGEST
 from clew.prov.row_keys import digest_text
 
+_LONGEST_LABEL = 1000
 _NAMED = f"""
 SELECT x.number, x.name, s.command, s.at FROM execution x JOIN started s ON s.id = x.id
 WHERE x.project = ? AND (lower(x.name) {LIKE} OR lower(s.command) {LIKE})
 ORDER BY x.number DESC LIMIT ?
 """  # noqa: S608
 _NOTED = f"""
-SELECT x.number, n.name, n.value, n.at FROM note n JOIN execution x ON x.id = n.activity
-WHERE x.project = ? AND lower(n.value) {LIKE} AND n.name <> 'untag' AND NOT EXISTS
-  (SELECT 1 FROM note u WHERE n.name = 'tag' AND u.activity = n.activity AND u.name = 'untag'
-   AND u.value = n.value AND u.at >= n.at)
+SELECT x.number, 'note', n.value, n.at FROM note n JOIN execution x ON x.id = n.activity
+WHERE x.project = ? AND lower(n.value) {LIKE} AND n.name NOT IN ('tag', 'untag')
 ORDER BY n.at DESC LIMIT ?
+"""  # noqa: S608
+_TAGGED = f"""
+SELECT x.number, 'tag', t.value, max(t.at) FROM note t JOIN execution x ON x.id = t.activity
+WHERE x.project = ? AND lower(t.value) {LIKE} AND t.name IN ('tag', 'untag')
+GROUP BY x.number, t.value HAVING {IS_TAGGED} ORDER BY 4 DESC LIMIT ?
 """  # noqa: S608
 _RUNS = """
 SELECT r.number, s.facets, s.at FROM run r JOIN started s ON s.id = r.id
@@ -67,7 +72,8 @@ def search(graph: Graph, text: str, *, limit: int) -> list[Hit]:
     rows = graph.connection.rows
     found = _runs(graph, text.lower())[:limit]
     found += [_execution(*row) for row in rows(_NAMED, (graph.project, part, inner, limit))]
-    found += [_noted(*row) for row in rows(_NOTED, (graph.project, part, limit))]
+    noted = [row for sql in (_NOTED, _TAGGED) for row in rows(sql, (graph.project, part, limit))]
+    found += [_noted(*row) for row in sorted(noted, key=itemgetter(3), reverse=True)[:limit]]
     found += [_process(*row) for row in rows(_PROCESSES, (graph.project, inner, limit))]
     return found + _by_path(graph, part, limit)
 
@@ -121,12 +127,12 @@ def _execution(number: int, name: str | None, command: str, at: int) -> Hit:
     )
 
 
-def _noted(number: int, name: str, value: str, at: int) -> Hit:
+def _noted(number: int, by: Literal["note", "tag"], value: str, at: int) -> Hit:
     return Hit(
         kind="execution",
         id=execution_id(number),
-        label=value,
-        by="tag" if name == TAG else "note",
+        label=value[:_LONGEST_LABEL],
+        by=by,
         execution=execution_id(number),
         at=from_nanoseconds(at),
     )

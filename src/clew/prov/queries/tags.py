@@ -7,6 +7,7 @@ projects that exchange their notes agree on the tags.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 
 from clew.errors import UsageError
@@ -16,15 +17,20 @@ TAG, UNTAG = "tag", "untag"
 """The names of the notes that add and remove a tag."""
 MOST_TAGS = 100
 """Of one execution; a record from elsewhere may claim any number."""
+_LAST_CHANGE = "SELECT max(at) FROM note WHERE activity = ? AND name IN ('tag', 'untag')"
 _TAGS = """
 SELECT activity, name, value FROM note WHERE name IN ('tag', 'untag') AND activity IN ({})
-ORDER BY at, id
+ORDER BY at, name, id
 """
-HAS_TAG = """
-EXISTS (SELECT 1 FROM note t WHERE t.activity = x.id AND t.name = 'tag' AND {} AND NOT EXISTS
-  (SELECT 1 FROM note u WHERE u.activity = x.id AND u.name = 'untag' AND u.value = t.value
-   AND u.at >= t.at))
+IS_TAGGED = """
+max(CASE t.name WHEN 'tag' THEN t.at ELSE -1 END)
+  > max(CASE t.name WHEN 'tag' THEN -1 ELSE t.at END)
 """
+"""Whether the tag that all notes `t` of a group are about was added after it was removed."""
+HAS_TAG = f"""
+EXISTS (SELECT 1 FROM note t WHERE t.activity = x.id AND t.name IN ('tag', 'untag') AND {{}}
+        GROUP BY t.value HAVING {IS_TAGGED})
+"""  # noqa: S608
 """Whether the execution `x` has a tag for which a condition on `t.value` holds."""
 _TAG = re.compile(r"[^\s:,\"'\\-][^\s:,\"'\\]{0,63}")
 
@@ -40,6 +46,13 @@ def check_tag(text: str) -> None:
             " or quotes, and no dash at the beginning",
             hint="clew tag ID NAME",
         )
+
+
+def get_time_of_change(graph: Graph, execution: int) -> int:
+    """The time for a new tag note of this execution: now, but after those that it has. A note from
+    elsewhere may have any time, and must not undo what the user says after it."""
+    ((last,),) = graph.connection.rows(_LAST_CHANGE, (execution,))
+    return max(time.time_ns(), (last or 0) + 1)
 
 
 def load_tags(graph: Graph, executions: Iterable[int]) -> dict[int, list[str]]:

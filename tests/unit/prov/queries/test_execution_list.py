@@ -17,6 +17,8 @@ from clew.prov.queries.notes import add_note
 from clew.prov.queries.targets import Target
 
 SECOND = 10**9
+MANY = ["a b " * 26, "x" * 1001, "\udcff"]
+"""More words or characters than a database can search for, and no text."""
 
 
 def note(graph: Graph, id: str, name: str, value: str) -> None:  # noqa: A002
@@ -118,3 +120,9 @@ def test_latest(graph: Graph) -> None:
     assert find_execution(graph, "latest").id == "e1"
     with pytest.raises(UsageError, match="'latest' cannot be a name"):
         graph.begin("c" * 32, name="latest")
+
+
+@pytest.mark.parametrize("text", MANY)
+def test_filters_are_limited(text: str) -> None:
+    with pytest.raises(UsageError, match="the filters have more than"):
+        parse_conditions([text])

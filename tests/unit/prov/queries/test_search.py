@@ -58,6 +58,10 @@ def test_by_notes_and_tags(graph: Graph, ask: Any) -> None:
     assert ask("good_") == [("execution", "e2", "note")]
     assert ask("KEEP") == [("execution", "e2", "tag")]
     assert ask("drop") == []
+    for value in ("keep", "drop"):
+        add_note(graph, target, "tag", value, agent="ann", at=1)
+    assert ask("KEEP") == [("execution", "e2", "tag")], "a tag is found once"
+    assert ask("drop") == []
 
 
 def test_what_databases_and_json_write_otherwise_is_found_as_it_is(ask: Any) -> None:
