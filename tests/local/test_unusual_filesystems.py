@@ -144,7 +144,7 @@ def test_a_spool_that_gets_full_meanwhile(clew: TrackedProject) -> None:
     with mounted(spool, "-t", "tmpfs", "-o", "size=64k", "none"):
         line = "for i in $(seq 400); do /bin/echo $i > file$i; done; exit 6"
         said = finish_paused(start_paused(clew, line), status=6)
-        assert "clew: warning: the trace ends before the command did" in said
+        assert "clew: warning: the trace ends before the command:" in said
         (found,) = clew.json("list")
         assert (found["state"], found["status"]) == ("failed", 6)
         assert any(gap["what"] == "trace" for gap in clew.json("show", "e1")["gaps"])
