@@ -56,7 +56,6 @@ def test_a_checkout_is_switched_only_if_nothing_is_lost(both: LocalAndRemote) ->
     both.run_both("checkout", "e2", "full", status=4)
     both.run_both("checkout", "e2", "work/within", status=4)
     both.run_both("checkout", "e77", status=5)
-    both.run_both("status", ".", status=5)
 
 
 def test_files_that_no_execution_read_are_kept(both: LocalAndRemote) -> None:
