@@ -13,7 +13,8 @@ TIMEOUT = 180.0
 def wait_until(what: str, condition: Callable[[], T]) -> T:
     """Wait until the condition is true; return its value.
 
-    A condition that takes long to check is checked less often.
+    A condition that takes long to check is checked less often: what it waits for needs the
+    processor, too.
     """
     end = time.monotonic() + TIMEOUT
     while True:
@@ -21,4 +22,4 @@ def wait_until(what: str, condition: Callable[[], T]) -> T:
         if value := condition():
             return value
         assert began < end, f"still waiting: {what}"
-        time.sleep(max(0.005, time.monotonic() - began))
+        time.sleep(max(0.005, 2 * (time.monotonic() - began)))

@@ -44,10 +44,10 @@ class Kube:
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         self("apply", "--filename", "-", given=json.dumps(listed))
 
-    def wait_for(self, what: str, state: str) -> None:
+    def wait_for(self, what: str, state: str, *options: str) -> str:
         """Wait for a state as `kubectl wait --for` does; describe the resource on failure."""
         try:
-            self("wait", what, f"--for={state}", f"--timeout={PATIENCE}")
+            return self("wait", what, f"--for={state}", f"--timeout={PATIENCE}", *options)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self('describe', what, ok=False)}") from None
 

@@ -1,11 +1,11 @@
 """A real `clew operator` for one namespace, and resources to give it."""
 
+import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests import forkserver
 from tests.cluster.kube import Kube
 from tests.cluster.location import address_for_pods, require_local_cluster
 from tests.wait import wait_until
@@ -53,8 +54,8 @@ class Operator:
             *self._options,
         ]
         with (self._folder / "operator.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "clew", "operator", *words],
+            self._process = forkserver.Popen(
+                [*forkserver.CLEW, "operator", *words],
                 env={**os.environ, "KUBECONFIG": self.kube.kubeconfig},
                 stdout=log,
                 stderr=log,
@@ -84,21 +85,30 @@ class Operator:
         return (self._folder / "operator.log").read_text()
 
 
-def is_registered(kube: Kube, kind: str) -> bool:
-    """Whether resources of a kind can be asked for."""
-    return bool(kube("get", kind, "--output=jsonpath={.kind}", ok=False))
+def is_registered(kube: Kube, kinds: str = "notebooks,tensorboards,pvcviewers") -> bool:
+    """Whether resources of all these kinds can be asked for."""
+    try:
+        kube("get", kinds, "--output=name")
+    except AssertionError:
+        return False
+    return True
+
+
+_registered: set[str] = set()
+"""The clusters that have the kinds of this version."""
 
 
 @contextmanager
 def run_operator(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
     everywhere = Kube(kube.kubeconfig)
-    with locked(Path(tempfile.gettempdir(), f"clew-kinds-{os.getuid()}.lock")):  # as others do now
-        everywhere("apply", "--kustomize", str(CRDS))
-    for kind in ("notebooks", "tensorboards", "pvcviewers"):
-        wait_until(f"{kind} are known", lambda kind=kind: is_registered(everywhere, kind))
+    if kube.kubeconfig not in _registered or not is_registered(everywhere):
+        with locked(Path(tempfile.gettempdir(), f"clew-kinds-{os.getuid()}.lock")):  # others do so
+            everywhere("apply", "--kustomize", str(CRDS))
+        wait_until("the kinds are known", lambda: is_registered(everywhere))
+        _registered.add(kube.kubeconfig)
     made = Operator(kube, folder, options)
-    made.start()
     try:
+        made.start()
         yield made
     finally:
         made.end()
@@ -185,7 +195,11 @@ def volume(
 
 def ready_condition(kube: Kube, what: str) -> dict[str, Any]:
     """The condition Ready; empty before there is any."""
-    conditions = kube.get(what).get("status", {}).get("conditions", [])
+    return _ready_condition(kube.get(what))
+
+
+def _ready_condition(resource: dict[str, Any]) -> dict[str, Any]:
+    conditions = resource.get("status", {}).get("conditions", [])
     return next((c for c in conditions if c.get("type") == "Ready"), {})
 
 
@@ -209,14 +223,6 @@ def assert_unmodified(kube: Kube, what: str) -> None:
 
 
 def wait_for_reason(kube: Kube, what: str, reason: str) -> dict[str, Any]:
-    """Wait until a resource gives this reason."""
-
-    def holds() -> dict[str, Any] | None:
-        found = ready_condition(kube, what)
-        return found if found.get("reason") == reason else None
-
-    try:
-        found: dict[str, Any] = wait_until(f"{what} says {reason}", holds)
-    except AssertionError as error:
-        raise AssertionError(f"{error}; it says {ready_condition(kube, what)}") from None
-    return found
+    """Wait until a resource gives this reason; the condition."""
+    state = f'jsonpath={{.status.conditions[?(@.type=="Ready")].reason}}={reason}'
+    return _ready_condition(json.loads(kube.wait_for(what, state, "--output=json")))

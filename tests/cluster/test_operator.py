@@ -187,7 +187,7 @@ def test_the_operator_handles_namespaces_that_are_created_later(
         try:
             later.apply(notebook(annotations=STOPPED))
             wait_for_reason(later, "notebook/first", "Stopped")
-            assert _stopped(operator) == 1
+            wait_until("it is counted", lambda: _stopped(operator) == 1)
             assert kube.get("statefulsets")["items"] == []
         finally:
             kube("delete", "namespace", later.namespace, "--wait=false")
