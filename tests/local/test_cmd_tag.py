@@ -37,6 +37,9 @@ def test_tags_travel_and_so_does_their_removal(tmp_path: Path) -> None:
     other("pull", str(tmp_path / "remote"))
     assert tags(other, "clean") == ["kept", "dropped"]
     assert [found["name"] for found in other.json("list", "tag:dropped")] == ["clean"]
+    assert Project(tmp_path / "c")("pull", str(tmp_path / "remote"), "latest").stderr.startswith(
+        "e1  sh -c 'wc"
+    )
     clew("tag", "e1", "--remove", "dropped")
     clew("push", str(tmp_path / "remote"))
     other("pull", str(tmp_path / "remote"))

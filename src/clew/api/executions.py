@@ -177,7 +177,7 @@ class Execution:
 
     @property
     def task(self) -> str | None:
-        """The pipeline task that it ran or repeats: `r1/train`."""
+        """The pipeline task that it ran: `r1/train`."""
         return self.document.task
 
     @property

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FIELDS = "clew.fields"
 """Where a click context keeps the fields of `--json=FIELDS`."""
 
+_SPECIAL_IN_QUOTES = frozenset('"$`\\!\n')
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\x1b": "\\e"}
 
 _CONTROLS = re.compile(
@@ -166,9 +167,16 @@ def format_time(at: datetime | str | None) -> str:
 
 def format_command(words: Sequence[str]) -> str:
     """A command on one line, quoted for a shell."""
+    return escape(" ".join(map(_quote, words)))
+
+
+def _quote(word: str) -> str:
+    """Double quotes around a word with single quotes are easier to read than `'"'"'`."""
     import shlex
 
-    return escape(shlex.join(words))
+    if "'" in word and not _SPECIAL_IN_QUOTES & set(word):
+        return f'"{word}"'
+    return shlex.quote(word)
 
 
 def shorten_path(path: str) -> str:

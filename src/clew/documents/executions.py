@@ -38,7 +38,7 @@ class Execution(Document, frozen=True, kw_only=True):
     bytes: int | None = None
     new_bytes: int | None = None
     task: str | None = None
-    """The pipeline task that it ran or repeats: `r1/train`."""
+    """The pipeline task that it ran: `r1/train`."""
     worker: bool = False
     """It is a worker of a pipeline run, from which tasks are forked."""
     tags: list[str] = []

@@ -13,6 +13,7 @@ import msgspec
 from clew.documents.ids import Digest
 from clew.errors import Damaged, NotFound, UsageError
 from clew.prov.export.notes import PortableNote
+from clew.prov.graph import LATEST
 from clew.store.remotes import Remote
 from clew.store.remotes.object_storage import REPAIR
 
@@ -52,8 +53,12 @@ Offers = dict[str, list[Document]]
 
 
 def find_offer(offers: Offers, text: str, url: str) -> str:
-    """The uid of the one execution that `text` names: by uid, name, or the pusher's number."""
+    """The uid of the one execution that `text` names: by uid, name, the pusher's number, or
+    `latest`."""
     matches = {text} & offers.keys()
+    if text == LATEST:
+        own = [uid for uid in oldest_first(offers) if not offers[uid][-1].execution.get("worker")]
+        matches = set(own[-1:])
     matches = matches or {
         uid
         for uid, documents in offers.items()

@@ -98,7 +98,7 @@ def _find_parameters(graph: Graph, execution: Execution) -> dict[str, Any]:
             task = get_task(graph, execution.task, alive=lambda _: False)
         except NotFound:  # the run was removed
             return {}
-        if execution.id in (*task.attempts, execution.parent):
+        if execution.id in task.attempts:
             return task.parameters
     words = execution.command
     if words[1:2] == ["-c"] and words[0].rpartition("/")[2] in _SHELLS:

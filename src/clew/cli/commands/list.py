@@ -89,10 +89,10 @@ def command(
         print_message("no executions recorded yet; start with: clew exec -- COMMAND")
     elif tree:
         columns = ("execution", "name", "state", "started", "took", "tags", "how", "command")
-        _print_table(columns, list(_tree_rows(roots)))
+        print_columns(columns, list(_tree_rows(roots)), without=("started",))
     else:
         headings = ("id", "name", "state", "started", "took", "tags", "command")
-        _print_table(headings, list(map(format_row, executions)))
+        print_columns(headings, list(map(format_row, executions)))
     if more and not as_json:
         print_message(f"{format_count(more, 'older execution')} not shown: use --limit N")
     ids: dict[str, str | None] = {execution.uid: execution.id for execution in executions}
@@ -137,8 +137,7 @@ def format_row(execution: Execution) -> tuple[str, ...]:
 
 def format_name(execution: Execution) -> str:
     """Its name, or the task that stands for it: what can be typed in place of the id."""
-    own = execution.kind == "reference" and not execution.made_elsewhere
-    return execution.name or (execution.task if own else None) or ""
+    return execution.name or (None if execution.made_elsewhere else execution.task) or ""
 
 
 def format_program(execution: Execution) -> str:
@@ -214,9 +213,16 @@ def format_change(change: Change) -> str:
     return f"{change.name} {change.a} → {change.b}"
 
 
-def _print_table(headings: Sequence[str], rows: list[tuple[str, ...]]) -> None:
-    """A terminal shows no columns that are empty; in a pipe the columns are always the same."""
+def print_columns(
+    headings: Sequence[str], rows: list[tuple[str, ...]], *, without: Sequence[str] = ()
+) -> None:
+    """Print a table. In a pipe its columns are always the same; a terminal, which is narrow, shows
+    neither empty columns nor those in `without`."""
     if sys.stdout.isatty():
-        used = [n for n, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+        used = [
+            n
+            for n, cells in enumerate(zip(*rows, strict=True))
+            if any(cells) and headings[n] not in without
+        ]
         headings, rows = [headings[n] for n in used], [tuple(row[n] for n in used) for row in rows]
     print_table(headings, rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -10,6 +12,7 @@ import click
 import msgspec
 
 from clew.api.pipeline_artifacts import is_run
+from clew.cli.commands.list import print_columns
 from clew.cli.execution_summary import (
     environment_lines,
     gap_lines,
@@ -34,6 +37,8 @@ from clew.documents.summaries import ExecutionSummary
 
 CLASSES = ("data", "configuration", "source", "package", "system")
 ROLES = ("input", "output", "transient")
+_OTHER_COLUMNS = 48
+"""Characters that a terminal needs for what follows the path: role, class, size and package."""
 
 
 @click.command(
@@ -143,11 +148,12 @@ def print_files(files: Sequence[dict[str, Any]], cwd: str | None) -> None:
     if not files:
         print_message("no file matches; clew show ID --detail lists all")
         return
-    print_table(
+    room = shutil.get_terminal_size().columns - _OTHER_COLUMNS if sys.stdout.isatty() else None
+    print_columns(
         ("path", "role", "class", "access", "size", "digest", "package"),
-        (
+        [
             (
-                shorten(file["path"], cwd),
+                _cut_path(shorten(file["path"], cwd), room),
                 file["role"],
                 file["class"],
                 ("r" if file["read"] else "-") + ("w" if file["written"] else "-"),
@@ -156,8 +162,16 @@ def print_files(files: Sequence[dict[str, Any]], cwd: str | None) -> None:
                 format_package(file["package"]),
             )
             for file in sorted(files, key=lambda file: _rank(file, cwd))
-        ),
+        ],
+        without=("access", "digest"),
     )
+
+
+def _cut_path(path: str, room: int | None) -> str:
+    """The end of a path that is longer than there is room for."""
+    if room is None or len(path) <= max(room, 20):
+        return path
+    return "…" + path[1 - max(room, 20) :]
 
 
 def _rank(file: dict[str, Any], cwd: str | None) -> tuple[object, ...]:
