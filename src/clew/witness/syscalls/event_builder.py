@@ -28,6 +28,7 @@ from clew.store import Stored
 from clew.witness.downloads.trace_origins import find_input_origins, find_origins
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES
+from clew.witness.syscalls.observations import group_looks
 from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
 from clew.witness.syscalls.version_tracker import ObservedVersion, file_stat_of, key_of
 
@@ -339,25 +340,8 @@ class EventBuilder:
                     version=version,
                     how=how,
                 )
-            yield from self._looks(uid, inputs.looked, used)
-
-    def _looks(
-        self, uid: str, looked: Mapping[Observation, int], used: set[str]
-    ) -> Iterator[Looked]:
-        """One event for what the process looked at one after the other with the same time."""
-        together: list[Observation] = []
-        since = 0
-        for observation, at in looked.items():
-            kind, locator, answer = observation
-            if kind == "present" and not answer and locator in used:
-                continue  # the Used event implies it
-            if together and (at != since or kind == "listing"):
-                yield self._looked(uid, together, since)
-                together = []
-            since = at
-            together.append(observation)
-        if together:
-            yield self._looked(uid, together, since)
+            for at, together in group_looks(inputs.looked, used):
+                yield self._looked(uid, together, at)
 
     def _looked(self, uid: str, together: list[Observation], at: int) -> Looked:
         kind, locator, answer = together[0]

@@ -7,7 +7,7 @@ once and shared by all processes.
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.prov.events import Observation
@@ -118,6 +118,27 @@ class Observations:
             locator = file_locator(self._machine, path) if is_file(path) else ""
             self._locators[path] = locator
         return ((kind, locator, answer),) if locator else ()
+
+
+def group_looks(
+    looked: Mapping[Observation, int], used: Container[str]
+) -> Iterator[tuple[int, list[Observation]]]:
+    """What a process looked at one after the other with the same time, and this time. `used`: the
+    locators of files that it read and nobody changed, so that their existence is implied. A
+    listing always comes first."""
+    together: list[Observation] = []
+    since = 0
+    for observation, at in looked.items():
+        kind, locator, answer = observation
+        if kind == "present" and not answer and locator in used:
+            continue
+        if together and (at != since or kind == "listing"):
+            yield since, together
+            together = []
+        since = at
+        together.append(observation)
+    if together:
+        yield since, together
 
 
 def normalize_path(path: bytes) -> bytes:
