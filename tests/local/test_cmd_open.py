@@ -25,6 +25,7 @@ def test_without_a_display_the_private_file_of_a_lineage_is_printed(clew: Projec
     assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
     assert clew.json("open", "made.txt") == {"page": str(page), "opened": False}
     assert clew("trace", "made.txt", "--web").stdout.strip() == str(page)
+    assert clew("show", "e1", "--web").stdout == clew("open", "e1").stdout
     clew.environment["BROWSER"] = BROWSER
     ran = clew("open", "made.txt")
     assert (ran.stdout, ran.stderr) == (f"{page.as_uri()}\n", "opened in the browser\n")

@@ -22,7 +22,7 @@ from clew.cli.execution_summary import (
     summary_lines,
 )
 from clew.cli.main import COMMANDS
-from clew.cli.options import execution_argument, json_option, pager_option
+from clew.cli.options import execution_argument, json_option, pager_option, web_option
 from clew.cli.output import (
     bold,
     escape,
@@ -62,6 +62,7 @@ _OTHER_COLUMNS = 48
 )
 @click.option("--class", "classes", type=click.Choice(CLASSES), multiple=True, help="Files of it.")
 @click.option("--role", "roles", type=click.Choice(ROLES), multiple=True, help="Files with it.")
+@web_option
 @pager_option
 @json_option
 def command(
@@ -70,6 +71,7 @@ def command(
     part: str | None,
     classes: tuple[str, ...],
     roles: tuple[str, ...],
+    web: bool,
     as_json: bool,
 ) -> None:
     """Show execution ID on one screen: result, Git commit, parameters, your own inputs and outputs,
@@ -80,6 +82,11 @@ def command(
     """
     import clew
 
+    if web:
+        from clew.cli.web_page import open_target
+
+        open_target(execution, as_json=as_json)
+        return
     chosen = bool(globs or classes or roles)
     if chosen and part not in (None, "detail"):
         raise click.UsageError(f"--{part} lists no files to select", click.get_current_context())
