@@ -91,13 +91,6 @@ def test_what_is_not_here_is_not_given(
         assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_nothing_is_given_without_a_token(server: Server) -> None:
-    with httpx2.Client(base_url=server.address) as stranger:
-        for path in ("records", "chunks"):
-            assert stranger.post(f"/api/v1/content/{path}", json={}).status_code == 401
-        assert stranger.get("/api/v1/executions/e1/events").status_code == 401
-
-
 def test_unread_responses_do_not_count_against_the_limit(
     server: Server, client: httpx2.Client
 ) -> None:

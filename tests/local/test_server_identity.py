@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -23,6 +22,10 @@ from clew.server.server_state import Service
 CLOSED = [
     "/",
     "/api/v1/executions",
+    "/api/v1/executions/e1/events",
+    "/api/v1/events",
+    "/api/v1/content/records",
+    "/api/v1/content/chunks",
     "/api/v1/openapi.json",
     "/apis/v2beta1/healthz",
     "/apis/v2beta1/runs",
@@ -31,12 +34,6 @@ CLOSED = [
     "/healthz/",
     "//healthz",
 ]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with run_server(Project(tmp_path_factory.mktemp("identity"))) as running:
-        yield running
 
 
 def nobody(server: Server, **headers: str) -> httpx2.Client:

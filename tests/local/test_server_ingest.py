@@ -180,12 +180,6 @@ def test_bodies_that_are_not_batches_are_refused(client: httpx2.Client) -> None:
     assert status(bytes(33 << 20), Content_Type="application/msgpack") == 413
 
 
-def test_events_without_a_token_are_refused(server: Server, uid: str) -> None:
-    body = b"".join(to_lines(execution(uid)))
-    answer = httpx2.post(f"{server.address}/api/v1/events", content=body, headers=LINES)
-    assert answer.status_code == 401
-
-
 # -- content
 
 
