@@ -86,8 +86,7 @@ def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list
 def _measure_execution(project: Project, execution: Execution) -> Measured:
     metrics: dict[str, float] = {}
     series: dict[str, Series] = {}
-    document = execution.as_json()
-    for file in execution.files if document["outputs"] else ():
+    for file in execution.files if execution.output_count else ():
         name = file.path.rsplit("/", 1)[-1]
         readable = file.written and file.digest and (file.size or 0) <= _LARGEST_FILE
         if not readable or not (name == _METRICS_FILE or name.startswith(_EVENT_FILE)):
@@ -102,7 +101,7 @@ def _measure_execution(project: Project, execution: Execution) -> Measured:
             series.update(read_scalars(content))
     metrics.update({tag: values[-1][1] for tag, values in series.items()})
     return Measured(
-        id=execution.id,
+        id=execution.id or execution.uid,
         name=execution.name,
         state=execution.state,
         started=execution.started,

@@ -129,14 +129,14 @@ def _files(project: Project, task: Task, artifact: Artifact) -> list[ArtifactFil
         return []
     return [
         ArtifactFile(
-            f"{execution}:{one['path']}",
-            _name(one["path"]),
-            one["path"].removeprefix(f"{place}/"),
-            one["digest"],
-            one["size"],
+            f"{execution}:{one.path}",
+            _name(one.path),
+            one.path.removeprefix(f"{place}/"),
+            one.digest,
+            one.size or 0,
         )
-        for one in project.show(execution, detail=True)["files"]
-        if one["written"] and one["digest"] and one["path"].startswith(f"{place}/")
+        for one in project.show(execution, detail=True).files or ()
+        if one.written and one.digest and one.path.startswith(f"{place}/")
     ]
 
 

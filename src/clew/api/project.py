@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from clew.documents.maintenance import Check, Reclaimed, Rule
     from clew.documents.notes import Note
     from clew.documents.recreations import Recreated
+    from clew.documents.repeats import RepeatedRun
     from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
     from clew.documents.status import ProjectStatus
+    from clew.documents.summaries import ExecutionSummary
     from clew.documents.versions import Restored, Version
     from clew.pipelines.runner.run_options import Change
 
@@ -218,7 +220,7 @@ class Project(Protocol):
     def execution(self, id: str) -> Execution:  # noqa: A002
         """One execution, by id (`e2`), name or uid; `latest` is the newest."""
 
-    def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
+    def show(self, id: str, *, detail: bool = False) -> ExecutionSummary:  # noqa: A002
         """The document of `clew show --json`; `detail` adds every file and network peer."""
 
     def lineage(
@@ -421,7 +423,7 @@ class Pipelines(Protocol):
     def diff(self, a: str, b: str) -> RunDiff:
         """How run `b` differs from run `a`, task by task."""
 
-    def repeat(self, id: str, *, say: Say = ignore_message) -> dict[str, Any]:  # noqa: A002
+    def repeat(self, id: str, *, say: Say = ignore_message) -> RepeatedRun:  # noqa: A002
         """Repeat every task of a run in isolation, and compare the outputs."""
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002

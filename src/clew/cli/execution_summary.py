@@ -21,6 +21,7 @@ from clew.cli.output import (
     format_size,
     format_time,
 )
+from clew.documents.execution_details import ExecutionDetail, Process
 from clew.documents.executions import Execution
 from clew.documents.summaries import ExecutionSummary, OwnFile, OwnFiles, Relative, Relatives
 
@@ -32,22 +33,19 @@ _MOST_VALUES = 12
 _LONGEST_NOTE = 300
 
 
-def summary_lines(
-    execution: Execution, summary: ExecutionSummary, document: dict[str, Any]
-) -> Iterator[str]:
-    """The summary; `document` has the git commit, the environment, the processes and the gaps."""
+def summary_lines(execution: ExecutionSummary) -> Iterator[str]:
     yield from header_lines(execution)
     yield ""
-    for word, value in _fact_lines(execution, summary, document):
+    for word, value in _fact_lines(execution):
         yield f"  {word:<12}{value}"
-    yield from _file_lines("Inputs", summary.own_inputs, execution)
-    yield from _file_lines("Outputs", summary.own_outputs, execution)
-    yield from _relative_lines("Derived from", summary.derived_from, execution)
-    yield from _relative_lines("Derived from it", summary.derived, execution)
-    tree = document["tree"]
+    yield from _file_lines("Inputs", execution.own_inputs, execution)
+    yield from _file_lines("Outputs", execution.own_outputs, execution)
+    yield from _relative_lines("Derived from", execution.derived_from, execution)
+    yield from _relative_lines("Derived from it", execution.derived, execution)
+    tree = execution.tree
     if 1 < len(tree) <= _MOST_PROCESSES:
         yield from ("", bold("Processes"), *process_lines(tree))
-    yield from gap_lines(document)
+    yield from gap_lines(execution)
     yield ""
     yield dim(f"more: clew show {escape(execution.id or execution.uid)} --detail | --environment")
 
@@ -68,38 +66,36 @@ def header_lines(execution: Execution) -> Iterator[str]:
     )
     yield dim(" · ".join(fact for fact in facts if fact))
     yield (
-        f"{format_count(execution.processes, 'process', 'processes')}, "
-        f"{format_count(execution.inputs, 'input')}, "
-        f"{format_count(execution.outputs, 'output')}, "
+        f"{format_count(execution.process_count, 'process', 'processes')}, "
+        f"{format_count(execution.input_count, 'input')}, "
+        f"{format_count(execution.output_count, 'output')}, "
         f"{format_size(execution.bytes or 0)} ({format_size(execution.new_bytes or 0)} new)"
     )
 
 
-def _fact_lines(
-    execution: Execution, summary: ExecutionSummary, document: dict[str, Any]
-) -> Iterator[tuple[str, str]]:
-    yield "git", format_git(document["git"])
-    if summary.parameters:
+def _fact_lines(execution: ExecutionSummary) -> Iterator[tuple[str, str]]:
+    yield "git", format_git(execution.git)
+    if execution.parameters:
         yield (
             "parameters",
             ", ".join(
                 escape(f"{name} {value}" if value is not True else name)
-                for name, value in summary.parameters.items()
+                for name, value in execution.parameters.items()
             ),
         )
-    if summary.packages:
-        shown = summary.packages[:_MOST_PACKAGES]
+    if execution.packages:
+        shown = execution.packages[:_MOST_PACKAGES]
         names = [escape(f"{one.name} {one.version or ''}".rstrip()) for one in shown]
-        more = len(summary.packages) - len(shown)
+        more = len(execution.packages) - len(shown)
         yield "packages", ", ".join(names) + (f" and {more} more" if more else "")
     if execution.tags:
         yield "tags", escape(" ".join(execution.tags))
-    for note in summary.notes:
+    for note in execution.notes:
         text = format_note(note.key, note.value)
         yield "note", text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 1] + "…"
-    if pinned := document["environment"].get("pinned"):
+    if pinned := execution.environment.get("pinned"):
         yield "pinned", _flatten(pinned)
-    if redacted := format_redacted(document):
+    if redacted := format_redacted(execution):
         yield "redacted", escape(redacted)
 
 
@@ -169,53 +165,53 @@ def shorten(path: str, cwd: str | None) -> str:
     return path
 
 
-def process_lines(tree: Sequence[dict[str, Any]]) -> Iterator[str]:
+def process_lines(tree: Sequence[Process]) -> Iterator[str]:
     """The processes as a tree; children below the process that started them."""
-    known = {process["id"] for process in tree}
-    children: dict[str | None, list[dict[str, Any]]] = {}
+    known = {process.id for process in tree}
+    children: dict[str | None, list[Process]] = {}
     for process in tree:
-        parent = process["parent"] if process["parent"] in known else None
+        parent = process.parent if process.parent in known else None
         children.setdefault(parent, []).append(process)
     stack = [("", "", process) for process in reversed(children.get(None, []))]
     drawn: set[str] = set()
     while stack:
         lead, margin, process = stack.pop()
-        drawn.add(process["id"])
-        ending = f"  status {escape(str(process['status']))}" if process["status"] else ""
-        yield f"  {lead}{format_command(process['command'])}  {dim(escape(process['id']))}{ending}"
-        below = [child for child in children.get(process["id"], []) if child["id"] not in drawn]
+        drawn.add(process.id)
+        ending = f"  status {escape(str(process.status))}" if process.status else ""
+        yield f"  {lead}{format_command(process.command)}  {dim(escape(process.id))}{ending}"
+        below = [child for child in children.get(process.id, []) if child.id not in drawn]
         for n, child in reversed(list(enumerate(below))):
             last = n == len(below) - 1
             branch = margin + ("└─ " if last else "├─ ")
             stack.append((branch, margin + ("   " if last else "│  "), child))
 
 
-def gap_lines(document: dict[str, Any]) -> Iterator[str]:
-    if not document["gaps"]:
+def gap_lines(document: ExecutionDetail) -> Iterator[str]:
+    if not document.gaps:
         return
     yield from ("", bold("Not recorded"))
-    for gap in document["gaps"]:
-        where = f"  {escape(gap['path'])}" if gap["path"] else ""
-        yield f"  {escape(gap['what'])}{where}: {escape(gap['why'])}"
+    for gap in document.gaps:
+        where = f"  {escape(gap.path)}" if gap.path else ""
+        yield f"  {escape(gap.what)}{where}: {escape(gap.why)}"
 
 
-def format_redacted(document: dict[str, Any]) -> str:
+def format_redacted(document: ExecutionDetail) -> str:
     """Which values and files are not in the record because they are secret."""
-    environment = document["environment"]
+    environment = document.environment
     known = environment["variables"]
     variables = [name for name in environment.get("redacted", ()) if name in known]
     words = [
         f"{number} ({', '.join(name for name in names if name)})"
         for number, names in environment.get("argument_secrets", {}).items()
     ]
-    parts = {"variables": variables, "words": words, "files": document.get("credential_files", ())}
+    parts = {"variables": variables, "words": words, "files": document.credential_files}
     return "; ".join(f"{kind} {', '.join(found)}" for kind, found in parts.items() if found)
 
 
-def environment_lines(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def environment_lines(document: ExecutionDetail) -> Iterator[tuple[str, str]]:
     """Every fact about the environment by its path (`cpu.model`), the variables last."""
-    yield "git", format_git(document["git"])
-    facets = document["environment"]
+    yield "git", format_git(document.git)
+    facets = document.environment
     for name, value in sorted(facets.items()):
         if name not in ("variables", "redacted", "argument_secrets", "variables_b64"):
             yield from _facet_lines(name, value)

@@ -34,3 +34,8 @@ def encode(document: object) -> bytes:
 def from_nanoseconds(at: int) -> datetime:
     """The time that is `at` nanoseconds after the epoch."""
     return _EPOCH + timedelta(microseconds=at // 1000)
+
+
+def to_nanoseconds(time: datetime) -> int:
+    """Nanoseconds since the epoch."""
+    return (time - _EPOCH) // timedelta(microseconds=1) * 1000

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType, field
 
 from clew.documents.document import Document
+from clew.documents.execution_details import ExecutionDetail
 from clew.documents.ids import Digest, ExecutionId
 from clew.documents.notes import Note
 
@@ -57,8 +58,8 @@ class Relatives(Document, frozen=True, kw_only=True):
     executions: tuple[Relative, ...]
 
 
-class ExecutionSummary(Document, frozen=True, kw_only=True):
-    """The fields that `clew show` adds to an execution."""
+class ExecutionSummary(ExecutionDetail, frozen=True, kw_only=True):
+    """An execution as `clew show` prints it."""
 
     notes: tuple[Note, ...]
     parameters: dict[str, Any]

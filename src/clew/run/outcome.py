@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clew.documents.executions import Execution
+from clew.documents.executions import Execution, State
 from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.prov.events import Ended
@@ -29,7 +29,7 @@ def unfolded_execution(
     *,
     number: int | None = None,
     name: str | None = None,
-    state: str = "broken",
+    state: State = "broken",
     ended: Ended | None = None,
 ) -> Execution:
     """The document of an execution that is not in the graph. `ended` is its last event if the
@@ -40,7 +40,7 @@ def unfolded_execution(
         id=None if number is None else execution_id(number),
         uid=Uid(uid),
         name=name,
-        command=list(command),
+        command=tuple(command),
         state=state,
         status=ended.status if ended else None,
         signal=ended.signal if ended else None,

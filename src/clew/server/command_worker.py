@@ -24,13 +24,13 @@ from clew.api.local.repeat import repeat
 from clew.api.pipeline_artifacts import is_run
 from clew.api.remote.caller_paths import ClientPaths
 from clew.api.remote.checkouts import UploadedCheckout
+from clew.documents.document import Document
 from clew.documents.ids import Digest
 from clew.errors import ClewError
 from clew.replay.sandbox.initial_files import Entry
 from clew.store import Store
 
 Say = Callable[[str], None]
-Document = dict[str, Any]
 Secrets = dict[str, str]
 """Secrets from the client, which no record contains: by name of variable or path of file."""
 
@@ -88,7 +88,7 @@ class Confirm(msgspec.Struct, tag="confirm"):
     secrets: Secrets = {}
 
     def do(self, project: LocalProject, say: Say) -> Document:
-        return project.diff(self.a, self.b, confirm=True).as_json()
+        return project.diff(self.a, self.b, confirm=True)
 
 
 class Commit(msgspec.Struct, tag="commit"):
@@ -135,7 +135,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
                 gpu=self.gpu,
                 elsewhere=elsewhere,
             )
-            return recreation.run(say).as_json()
+            return recreation.run(say)
 
 
 Command = Repeat | Confirm | Commit | Recreate
@@ -153,7 +153,7 @@ def main(descriptor: int) -> None:
             command: Command = msgspec.convert(document, type=Command, str_keys=True)
             with open_local_project(settings.load()) as project:
                 project.secrets = project.secrets.only_given(command.secrets)
-                send(answer=command.do(project, lambda text: send(said=text)))
+                send(answer=command.do(project, lambda text: send(said=text)).as_json())
         except ClewError as error:
             send(**error.as_json())
         except Exception as error:

@@ -1,13 +1,13 @@
 """`clew show` as text."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import click
+from msgspec import structs
 
 from clew.cli.execution_summary import environment_lines, process_lines, summary_lines
-from clew.documents.executions import Execution
-from clew.documents.ids import Digest, ExecutionId, Uid
+from clew.documents.execution_details import Gap, Process
+from clew.documents.ids import Digest, ExecutionId, ProcessId, TaskId, Uid
 from clew.documents.notes import Note
 from clew.documents.summaries import (
     ExecutionSummary,
@@ -23,10 +23,6 @@ EVIL = "\x1b[2Jx"
 
 def test_text_of_a_server_cannot_control_the_terminal() -> None:
     id_ = ExecutionId(EVIL)
-    execution = Execution(
-        id=id_, uid=Uid(EVIL), name=EVIL, command=[EVIL], cwd=EVIL, agent=EVIL, state=EVIL,
-        signed_by=EVIL, task=EVIL, tags=[EVIL],
-    )  # fmt: skip
     file = OwnFile(path=EVIL, class_="data", size=1, digest=Digest(EVIL), made_by=id_)
     files = OwnFiles(total=2, files=(file,))
     hows = ("file", "copy", "modification", "parameter")
@@ -37,25 +33,26 @@ def test_text_of_a_server_cannot_control_the_terminal() -> None:
             for how in hows
         ),
     )
+    process = Process(
+        id=ProcessId(EVIL), uid=Uid(EVIL), parent=None, pid=1, command=(EVIL,), exe=EVIL, cwd=EVIL,
+        started=datetime.now(UTC), ended=None, status=EVIL, signal=None,  # type: ignore[arg-type]
+    )  # fmt: skip
+    other = structs.replace(process, id=ProcessId("other"))
     summary = ExecutionSummary(
-        notes=(Note(key=EVIL, value=EVIL, at=datetime.now(UTC), agent=EVIL),),
-        parameters={EVIL: EVIL},
-        packages=(RequestedPackage(manager=EVIL, name=EVIL, version=EVIL),),
-        own_inputs=files,
-        own_outputs=files,
-        derived_from=relatives,
-        derived=relatives,
-    )
-    process = {"id": EVIL, "parent": None, "command": [EVIL], "status": EVIL}
-    document: dict[str, Any] = {
-        "tree": [process, {**process, "id": "other"}], "git": {"commit": EVIL},
-        "credential_files": [EVIL], "gaps": [{"what": EVIL, "why": EVIL, "path": EVIL}],
-        "environment": {
+        id=id_, uid=Uid(EVIL), name=EVIL, command=(EVIL,), cwd=EVIL, agent=EVIL, signed_by=EVIL,
+        state=EVIL, task=TaskId(EVIL), tags=(EVIL,),  # type: ignore[arg-type]
+        tree=(process, other), git={"commit": EVIL}, credential_files=(EVIL,),
+        gaps=(Gap(what=EVIL, why=EVIL, path=EVIL, by=None),),
+        environment={
             EVIL: EVIL, "variables": {EVIL: EVIL}, "redacted": [EVIL], "pinned": {EVIL: EVIL},
             "argument_secrets": {EVIL: [EVIL, None]},
         },
-    }  # fmt: skip
-    lines = [*summary_lines(execution, summary, document), *process_lines(document["tree"])]
+        notes=(Note(key=EVIL, value=EVIL, at=datetime.now(UTC), agent=EVIL),),
+        parameters={EVIL: EVIL},
+        packages=(RequestedPackage(manager=EVIL, name=EVIL, version=EVIL),),
+        own_inputs=files, own_outputs=files, derived_from=relatives, derived=relatives,
+    )  # fmt: skip
+    lines = [*summary_lines(summary), *process_lines(summary.tree)]
     assert [line for line in map(click.unstyle, lines) if not line.isprintable()] == []
     assert all("\x1b[2J" not in line for line in lines)
-    assert (EVIL, EVIL) in environment_lines(document)
+    assert (EVIL, EVIL) in environment_lines(summary)

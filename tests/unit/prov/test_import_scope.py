@@ -148,7 +148,7 @@ def test_an_open_execution_grows(graph: Graph) -> None:
     graph.import_events(half)
     graph.import_events(begun.events[len(half) :])
     graph.import_events(begun.events)
-    assert get_execution(graph, begun.uid, alive=lambda _: False).outputs == 1
+    assert get_execution(graph, begun.uid, alive=lambda _: False).output_count == 1
     begun.read(process, "/w/c", "C")
     with pytest.raises(Rejected):
         graph.import_events(begun.events)

@@ -11,7 +11,7 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,11 +62,11 @@ def list_bundled_files(
                 secret = _find_secret(project, f"{execution.id}:{file.path}")
             found.append(
                 BundledFile(
-                    execution.id,
+                    execution.id or "",
                     file.path,
                     file.category,
                     file.size or 0,
-                    Digest(file.digest),
+                    file.digest,
                     secret,
                 )
             )
@@ -101,7 +101,7 @@ def write_bundle(
             (Path(draft) / to.name).rename(to)
     except OSError as error:
         raise from_os(error, doing=f"write {to}") from error
-    return replace(transfer, url=os.fspath(to), bytes=to.stat().st_size)
+    return msgspec.structs.replace(transfer, url=os.fspath(to), bytes=to.stat().st_size)
 
 
 def _is_excluded(path: str, globs: Sequence[str]) -> bool:
@@ -118,7 +118,7 @@ def _zip(directory: Path, to: Path) -> None:
 class _WithoutContents:
     """An endpoint that sends executions without some of their contents."""
 
-    def __init__(self, end: Endpoint, excluded: set[str]) -> None:
+    def __init__(self, end: Endpoint, excluded: set[Digest]) -> None:
         self._end = end
         self._excluded = excluded
 

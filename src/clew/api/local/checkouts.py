@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import structs
 
 from clew.api.local import notes
 from clew.api.local.executions import find_execution
@@ -16,6 +18,7 @@ from clew.documents import checkouts as documents
 from clew.documents.checkouts import CheckoutStatus, MissingFile
 from clew.documents.executions import Execution
 from clew.documents.ids import ExecutionId, Uid
+from clew.documents.repeats import Repeated
 from clew.errors import NotAllowed, NotFound
 from clew.prov.locators import path_json
 from clew.prov.queries import contents
@@ -24,9 +27,7 @@ from clew.replay.checkout import atomic_directory, working_tree
 from clew.replay.checkout.changes import find_added_credentials, find_changes, scan_files
 from clew.replay.checkout.commit_files import amend_files
 from clew.replay.checkout.working_tree import MODE_BITS, Checkout, TrackedFile, checkout_path
-from clew.replay.compare.output_comparison import Comparison
 from clew.replay.repeat import repeat_plan
-from clew.replay.repeat.repeat_report import RepeatReport
 from clew.replay.sandbox.initial_files import (
     InitialFiles,
     ReadListing,
@@ -243,9 +244,9 @@ def commit(
     gpu: bool,
     quiet: bool,
     say: Say,
-) -> dict[str, Any]:
-    """Run the checked-out execution again with the changes; the document of `clew commit --json`.
-    If it succeeds, the checkout moves to the new execution."""
+) -> Repeated:
+    """Run the checked-out execution again with the changes. If it succeeds, the checkout moves to
+    the new execution."""
     notes.check_notes({"message": message or ""})
     found = find(owner_of(project), directory)
     with atomic_directory.lock_directory(found.directory), Store(project.directory.store) as store:
@@ -289,12 +290,12 @@ def commit_files(
     quiet: bool,
     say: Say,
     settle: Callable[[Execution], None] = lambda _: None,
-) -> dict[str, Any]:
+) -> Repeated:
     """As `commit`, with the stored files `now`; `settle` is called with the new execution as soon
     as it is recorded."""
     changed = find_changes(found, now)
     if not changed:
-        return unchanged_result(find_execution(project, found.execution).document, found)
+        return unchanged_result(find_execution(project, found.execution), found)
 
     def settled(execution: Execution) -> None:
         if message:
@@ -317,21 +318,13 @@ def commit_files(
             quiet=quiet,
             settle=settled,
         )
-    return {**document, "changes": changed.describe().as_json()}
+    return structs.replace(document, changes=changed.describe())
 
 
-def unchanged_result(execution: Execution, found: Checkout) -> dict[str, Any]:
+def unchanged_result(execution: Execution, found: Checkout) -> Repeated:
     """The result of a commit without changes."""
-    verdict = RepeatReport(
-        execution=execution,
-        of=found.id,
-        comparison=Comparison(()),
-        divergence=None,
-        ran=(),
-        reused=(),
-        warnings=(),
-    )
-    return verdict.as_json() | {"changes": documents.Changes().as_json()}
+    changes = documents.Changes()
+    return Repeated(execution=execution, of=found.id, verdict="identical", changes=changes)
 
 
 def _plan_commit(
@@ -364,7 +357,7 @@ def _ancestors(
     """The executions it was modified from, nearest first, as far as they are recorded."""
     found: list[tuple[ExecutionRecord, InitialFiles]] = []
     while True:
-        document = find_execution(project, record.execution.uid).document
+        document = find_execution(project, record.execution.uid)
         if document.kind != "modification" or document.parent is None:
             return found
         record = load_record(project.graph, document.parent)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.api.executions import Execution, ExecutionList
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
+    from clew.documents.execution_details import ExecutionDetail
     from clew.documents.executions import Execution as ExecutionDocument
+    from clew.documents.summaries import ExecutionSummary
 
 
 def as_execution(project: ProjectState, document: ExecutionDocument) -> Execution:
-    return Execution(document, lambda uid: _show(project, uid, detail=True))
+    return Execution.of(document, lambda uid: _show(project, uid, detail=True))
 
 
 def list_executions(project: ProjectState) -> list[Execution]:
@@ -48,18 +50,18 @@ def find_execution(project: ProjectState, id: str) -> Execution:  # noqa: A002
     return as_execution(project, get_execution(project.graph, id, alive=project.is_alive))
 
 
-def show_execution(project: ProjectState, id: str, *, detail: bool) -> dict[str, Any]:  # noqa: A002
+def show_execution(project: ProjectState, id: str, *, detail: bool) -> ExecutionSummary:  # noqa: A002
     """The document of `clew show --json`."""
     from clew.api.local.summary import summarize
-    from clew.prov.queries.executions import get_execution
 
-    document = _show(project, id, detail=detail)
-    execution = get_execution(project.graph, document["uid"], alive=project.is_alive)
-    return document | summarize(project.graph, execution).as_json()
+    return summarize(project.graph, _show(project, id, detail=detail))
 
 
-def _show(project: ProjectState, id: str, *, detail: bool) -> dict[str, Any]:  # noqa: A002
+def _show(project: ProjectState, id: str, *, detail: bool) -> ExecutionDetail:  # noqa: A002
     """A record that could not be recovered is listed in `gaps`."""
+    from msgspec import structs
+
+    from clew.documents.execution_details import Gap
     from clew.prov.queries.show import show_execution as show
     from clew.redaction import withheld_matcher
 
@@ -70,7 +72,7 @@ def _show(project: ProjectState, id: str, *, detail: bool) -> dict[str, Any]:  #
         is_credential=withheld_matcher(project.secrets.credentials),
         detail=detail,
     )
-    if why := project.unrecovered.get(document["uid"]):
-        gap = {"what": "record", "why": f"not recovered: {why}", "path": None, "by": None}
-        document["gaps"].append(gap)
+    if why := project.unrecovered.get(document.uid):
+        gap = Gap(what="record", why=f"not recovered: {why}", path=None, by=None)
+        return structs.replace(document, gaps=(*document.gaps, gap))
     return document

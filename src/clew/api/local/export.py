@@ -27,7 +27,7 @@ def report(project: ProjectState, text: str, kind: str) -> str:
     """The execution's `requirements`, `packages` or `readme`."""
     from clew.prov.export import requirements_reports
 
-    document = find_execution(project, text).details
+    document = find_execution(project, text).details.as_json()
     if kind == "requirements":
         return requirements_reports.format_requirements(document["files"])
     if kind == "packages":

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
         Repeated,
         Transfer,
     )
+    from clew.documents import repeats
     from clew.documents.checkouts import Checkout, CheckoutStatus
     from clew.documents.differences import ExecutionDiff
     from clew.documents.lineage import Direction, Lineage
     from clew.documents.maintenance import Check, Reclaimed, Rule
     from clew.documents.notes import Note
     from clew.documents.recreations import Recreated
+    from clew.documents.summaries import ExecutionSummary
     from clew.documents.versions import Restored, Version
 
 
@@ -237,7 +239,7 @@ class LocalProject(ProjectState, Project):
 
         return find_execution(self, id)
 
-    def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
+    def show(self, id: str, *, detail: bool = False) -> ExecutionSummary:  # noqa: A002
         from clew.api.local.executions import show_execution
 
         return show_execution(self, id, detail=detail)
@@ -384,12 +386,11 @@ class LocalProject(ProjectState, Project):
 
         return fsck(self)
 
-    def _as_repeated(self, document: dict[str, Any]) -> Repeated:
-        import msgspec
+    def _as_repeated(self, document: repeats.Repeated) -> Repeated:
+        from msgspec import structs
 
         from clew.api.local.executions import as_execution
         from clew.api.results import Repeated
-        from clew.documents.executions import Execution
 
-        execution = msgspec.convert(document["execution"], Execution)
-        return Repeated.read(document, as_execution(self, execution))
+        fields = structs.asdict(document)
+        return Repeated(**fields | {"execution": as_execution(self, document.execution)})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
     from clew.documents.executions import Execution
+    from clew.documents.repeats import Repeated
     from clew.prov.queries.execution_record import ExecutionRecord
     from clew.redaction import Redactor
     from clew.replay.repeat.repeat_plan import RepeatPlan
@@ -37,9 +38,8 @@ def repeat(
     quiet: bool,
     say: Say,
     bring: Bring | None = None,
-) -> dict[str, Any]:
-    """The document of `clew repeat --json`. `bring` imports files that parameters name, if they are
-    not on this machine."""
+) -> Repeated:
+    """`bring` imports files that parameters name, if they are not on this machine."""
     from clew.prov.queries.execution_record import load_record
     from clew.replay.repeat import repeat_plan
     from clew.replay.sandbox.bubblewrap import require_sandbox
@@ -69,7 +69,7 @@ def repeat(
         project, record, plan, kind=kind, network=network, incremental=incremental, quiet=quiet
     )
     if keep is not None:
-        write_outputs(project, document["execution"]["uid"], keep)
+        write_outputs(project, document.execution.uid, keep)
     return document
 
 
@@ -83,10 +83,11 @@ def run_plan(
     incremental: bool,
     quiet: bool,
     settle: Callable[[Execution], None] = lambda _: None,
-) -> dict[str, Any]:
+) -> Repeated:
     """Run a plan made from `record` and compare the outputs; `settle` is called with the new
     execution as soon as it is recorded."""
     from clew.api.local.diff import CONFIRM_SECONDS, explain_divergence, open_contents
+    from clew.documents.repeats import Repeated
     from clew.prov.queries.execution_record import load_record
     from clew.replay.compare.output_comparison import compare
     from clew.replay.compare.volatile_rules import load_rules
@@ -112,16 +113,16 @@ def run_plan(
         # a deliberate change needs no experiment to confirm it as the cause
         seconds = CONFIRM_SECONDS if kind == "repetition" else 0
         divergence = explain_divergence(project, record, again, comparison, seconds=seconds)
-    verdict = repeat_report.RepeatReport(
+    return Repeated(
         execution=outcome.execution,
         of=record.execution.id,
-        comparison=comparison,
+        verdict=comparison.verdict,
+        differences=comparison.differences,
         divergence=divergence,
-        ran=decider.ran if decider else repeat_report.list_programs(again, lambda _: "asked for"),
-        reused=decider.reused if decider else [],
-        warnings=[*plan.warnings, *repeat_report.warn_unrecorded_reads(again, plan)],
+        ran=tuple(decider.ran if decider else repeat_report.list_programs(again)),
+        reused=tuple(decider.reused) if decider else (),
+        warnings=(*plan.warnings, *repeat_report.warn_unrecorded_reads(again, plan)),
     )
-    return verdict.as_json()
 
 
 def _redactor(plan: RepeatPlan) -> Redactor:

@@ -27,7 +27,7 @@ from clew.api.local.remote_documents import (
     read_documents,
 )
 from clew.api.results import Execution, Transfer
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.notes import PortableNote, export_notes, import_notes
@@ -138,10 +138,10 @@ def _choose_executions(
 ) -> tuple[list[Execution], list[str]]:
     if ids is not None:
         chosen = {found.uid: found for found in map(end.execution, ids)}
-        sources = {end.source(uid) for uid in chosen}
+        sources = {Uid(source) for uid in chosen if (source := end.source(uid))}
         for uid in sources - chosen.keys():
             with suppress(NotFound):  # it was removed
-                chosen[uid or ""] = end.execution(uid or "")
+                chosen[uid] = end.execution(uid)
         for execution in chosen.values():
             if execution.state == "running":
                 raise Busy(f"{execution.id} is still running", hint="push it when it has ended")
@@ -192,9 +192,9 @@ def _send(
             documents[document_name(uid, encoded)] = uid, encoded
         sending.finish()
         intact = remote.read(documents.keys() & set(remote.documents()))
-        for name, (uid, encoded) in documents.items():
+        for name, (owner, encoded) in documents.items():
             if name not in intact:
-                sending.bytes += remote.publish(uid, encoded)
+                sending.bytes += remote.publish(owner, encoded)
         return sending.bytes
 
 
@@ -205,7 +205,9 @@ def shared(end: Endpoint, url: str, warn: Callable[[str], None] | None) -> list[
     if warn is not None:
         for name in damaged:
             warn(describe_damaged(name))
-    return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in oldest_first(offers)]
+    return [
+        {**offers[uid][-1].execution, "here": here.get(Uid(uid))} for uid in oldest_first(offers)
+    ]
 
 
 def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:

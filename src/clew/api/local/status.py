@@ -109,7 +109,7 @@ def find_unpushed(
         pushed = set()
     except ClewError as error:
         return msgspec.structs.replace(about, error=error.message)
-    missing = (ExecutionId(found.id) for found in executions if found.uid not in pushed)
+    missing = (found.id for found in executions if found.id and found.uid not in pushed)
     return msgspec.structs.replace(about, executions=tuple(missing))
 
 
@@ -119,7 +119,7 @@ def find_unsent(project: ProjectState) -> tuple[ExecutionId, ...] | None:
     if not uids and project.settings.server is None:
         return None
     known = list_executions(project) if uids else ()
-    ids = {found.uid: ExecutionId(found.id) for found in known}
+    ids = {str(found.uid): found.id for found in known if found.id}
     return tuple(ids[uid] for uid in uids if uid in ids)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from clew.documents.summaries import ExecutionSummary, OwnFile, OwnFiles, RequestedPackage
 from clew.errors import NotFound
@@ -20,6 +21,8 @@ from clew.prov.queries.targets import Target
 from clew.replay.repeat.parameters import list_parameters
 
 if TYPE_CHECKING:
+    from clew.documents import execution_details
+    from clew.documents.execution_details import ExecutionDetail
     from clew.documents.executions import Execution
     from clew.documents.ids import ExecutionId
     from clew.prov.graph import Graph
@@ -35,7 +38,7 @@ _NOT_SHOWN = re.compile(
 pipelines are started."""
 
 
-def summarize(graph: Graph, execution: Execution) -> ExecutionSummary:
+def summarize(graph: Graph, execution: ExecutionDetail) -> ExecutionSummary:
     found = find_execution(graph, execution.uid)
     packages = load_facets(graph, found.key)[0].get("packages")
     described = [
@@ -51,17 +54,18 @@ def summarize(graph: Graph, execution: Execution) -> ExecutionSummary:
     }
 
     def choose(role: str) -> OwnFiles:
-        chosen = [(file, facts) for file, facts in own if facts["role"] == role]
+        chosen = [(file, facts) for file, facts in own if facts.role == role]
         chosen.sort(key=lambda pair: _rank(pair[1], execution.cwd))
         files = (_own_file(file, facts, makers.get(file.locator)) for file, facts in chosen)
         return OwnFiles(total=len(chosen), files=tuple(files)[:MOST_FILES])
 
     return ExecutionSummary(
+        **structs.asdict(execution),
         notes=tuple(list_notes(graph, Target("execution", found.id, (found.key,)))),
         parameters=_find_parameters(graph, execution),
         packages=tuple(
             RequestedPackage(manager=p["manager"], name=p["name"], version=p["version"])
-            for p in list_requested_packages([facts for _, facts in described])
+            for p in list_requested_packages([facts.as_json() for _, facts in described])
         ),
         own_inputs=choose("input"),
         own_outputs=choose("output"),
@@ -70,24 +74,24 @@ def summarize(graph: Graph, execution: Execution) -> ExecutionSummary:
     )
 
 
-def _is_own(facts: Mapping[str, Any]) -> bool:
-    return facts["class"] in _CLASSES and not _NOT_SHOWN.search(facts["path"])
+def _is_own(facts: execution_details.File) -> bool:
+    return facts.category in _CLASSES and not _NOT_SHOWN.search(facts.path)
 
 
-def _rank(facts: Mapping[str, Any], cwd: str | None) -> tuple[object, ...]:
+def _rank(facts: execution_details.File, cwd: str | None) -> tuple[object, ...]:
     """Files below the working directory first, streams last, data before code."""
-    path = facts["path"]
+    path = facts.path
     inside = cwd is not None and path.startswith(f"{cwd}/")
-    return not path.startswith("/"), not inside, _CLASSES.index(facts["class"]), path
+    return not path.startswith("/"), not inside, _CLASSES.index(facts.category), path
 
 
-def _own_file(file: File, facts: Mapping[str, Any], made_by: ExecutionId | None) -> OwnFile:
+def _own_file(file: File, facts: execution_details.File, made_by: ExecutionId | None) -> OwnFile:
     return OwnFile(
         **path_fields(file.locator),
-        class_=facts["class"],
-        size=facts["size"],
-        digest=facts["digest"],
-        made_by=made_by if facts["role"] == "input" else None,
+        class_=facts.category,
+        size=facts.size,
+        digest=facts.digest,
+        made_by=made_by if facts.role == "input" else None,
     )
 
 
@@ -101,7 +105,7 @@ def _find_parameters(graph: Graph, execution: Execution) -> dict[str, Any]:
         if execution.id in task.attempts:
             return task.parameters
     words = execution.command
-    if words[1:2] == ["-c"] and words[0].rpartition("/")[2] in _SHELLS:
+    if words[1:2] == ("-c",) and words[0].rpartition("/")[2] in _SHELLS:
         words = words[2:]
     found = {p.prefix + p.name: p.value for p in list_parameters(words)}
     return {name: True if value is None else value for name, value in found.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -20,6 +19,7 @@ from clew.api.remote.client import Client, parse
 from clew.documents import checkouts as documents
 from clew.documents.checkouts import CheckoutStatus, MissingFile
 from clew.documents.ids import Digest, ExecutionId, Uid
+from clew.documents.repeats import Repeated
 from clew.errors import Damaged
 from clew.redaction import CREDENTIALS
 from clew.replay.checkout import atomic_directory
@@ -112,7 +112,7 @@ def commit(
     gpu: bool,
     quiet: bool,
     say: Say,
-) -> dict[str, Any]:
+) -> Repeated:
     notes.check_notes({"message": message or ""})
     found = checkouts.find(_owner(client), directory)
     with (
@@ -121,7 +121,7 @@ def commit(
     ):
         now = checkouts.store_files(found, store, CREDENTIALS, say)
         if not find_changes(found, now):
-            return checkouts.unchanged_result(client.execution(found.execution).document, found)
+            return checkouts.unchanged_result(client.execution(found.execution), found)
         sent = content_transfer.send(client.server, store, (kept.digest for kept in now.values()))
         told = {
             "execution": found.execution,
@@ -138,7 +138,7 @@ def commit(
             "quiet": quiet,
             "secrets": client.given_secrets,
         }
-        document = downloads.run_command(client.server, "commit", asked, say, transfer=sent)
-        execution = client.parse_execution(document["execution"]).document
-        checkouts.move_checkout(found, now, execution)
+        answer = downloads.run_command(client.server, "commit", asked, say, transfer=sent)
+        document = parse(answer, Repeated, client.server)
+        checkouts.move_checkout(found, now, document.execution)
     return document

@@ -14,13 +14,16 @@ import msgspec
 
 from clew.api.delivery.http_client import Server
 from clew.api.executions import Execution, ExecutionList
+from clew.api.pipeline_artifacts import is_run_item
 from clew.api.remote import caller_paths
 from clew.documents.executions import Execution as ExecutionDocument
 from clew.documents.executions import ExecutionPage
 from clew.documents.ids import Uid
 from clew.documents.maintenance import ProjectInfo
 from clew.documents.notes import Tags
-from clew.errors import Damaged
+from clew.documents.runs import Task
+from clew.documents.summaries import ExecutionSummary
+from clew.errors import Damaged, NotFound
 from clew.settings import Settings
 
 API = "/api/v1"
@@ -38,6 +41,14 @@ def parse(answer: object, kind: type[D], server: Server) -> D:
             f"{server.url} sent an unexpected answer: {error}",
             hint="is it a Clew server of the same version?",
         ) from error
+
+
+def task_path(id: str) -> str:  # noqa: A002
+    """The route of a task, by its id `r1/train`."""
+    run, _, name = id.partition("/")
+    if not name or not id.isprintable():
+        raise NotFound(f"{id} is not the id of a task", hint="clew pipeline show r1 lists tasks")
+    return f"tasks/{quote(run, safe='')}/{quote(name)}"
 
 
 class Client:
@@ -111,13 +122,22 @@ class Client:
         return parse(answer, ExecutionPage, self.server)
 
     def execution(self, id: str) -> Execution:  # noqa: A002
-        return self.parse_execution(self.query("execution", id=id))
+        return self.as_execution(self.get(self.execution_path(id), ExecutionDocument))
 
-    def parse_execution(self, answer: object) -> Execution:
-        return self.as_execution(parse(answer, ExecutionDocument, self.server))
+    def execution_path(self, id: str) -> str:  # noqa: A002
+        """The route of an execution, also if a task stands for it."""
+        if is_run_item(id) and "/" in id:
+            found = self.get(task_path(id), Task).execution
+            if found is None:
+                run = id.partition("/")[0]
+                raise NotFound(f"{id} was never run", hint=f"clew pipeline show {run}")
+            return f"executions/{found}"
+        if not id.isprintable() or not id or "/" in id:  # no execution is called so
+            raise NotFound(f"no execution {id}", hint="clew list")
+        return f"executions/{quote(id)}"
 
     def as_execution(self, document: ExecutionDocument) -> Execution:
-        return Execution(document, lambda uid: self.show(uid, detail=True))
+        return Execution.of(document, lambda uid: self.show(uid, detail=True))
 
     def tag(
         self,
@@ -128,8 +148,8 @@ class Client:
         from clew.witness.environment import user_name
 
         asked = {"add": [*add], "remove": [*remove], "agent": user_name(os.getuid())}
-        return [*self.post(f"executions/{quote(id, safe='')}/tags", Tags, asked).tags]
+        return [*self.post(f"{self.execution_path(id)}/tags", Tags, asked).tags]
 
-    def show(self, id: str, *, detail: bool) -> dict[str, Any]:  # noqa: A002
-        document: dict[str, Any] = self.query("show", id=id, detail=detail)
-        return document
+    def show(self, id: str, *, detail: bool) -> ExecutionSummary:  # noqa: A002
+        query = {"detail": str(detail).lower()}
+        return self.get(self.execution_path(id), ExecutionSummary, **query)

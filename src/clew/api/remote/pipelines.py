@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import quote
 
 from msgspec import structs
 
 from clew.api.project import Pipelines, Say, StrPath, ignore_message
 from clew.api.remote import downloads
-from clew.api.remote.client import Client
+from clew.api.remote.client import Client, parse, task_path
 from clew.documents.differences import RunDiff
+from clew.documents.repeats import RepeatedRun
 from clew.documents.runs import (
     LogPart,
     Run,
@@ -140,23 +141,26 @@ class RemotePipelines(Pipelines):
             query["after"] = page.next
 
     def show(self, id: str) -> RunWithTasks:  # noqa: A002
+        if not id or not id.isascii():
+            raise NotFound(f"no pipeline run {id}", hint="clew pipeline list")
         return self._client.get(f"runs/{quote(id, safe='')}", RunWithTasks)
 
     def task(self, id: str) -> Task:  # noqa: A002
-        return self._client.get(_task_path(id), Task)
+        return self._client.get(task_path(id), Task)
 
     def why(self, id: str) -> Why:  # noqa: A002
-        return self._client.get(f"{_task_path(id)}/why", Why)
+        return self._client.get(f"{task_path(id)}/why", Why)
 
     def diff(self, a: str, b: str) -> RunDiff:
         return self._client.get("diff", RunDiff, a=a, b=b)
 
-    def repeat(self, id: str, *, say: Say = ignore_message) -> dict[str, Any]:  # noqa: A002
+    def repeat(self, id: str, *, say: Say = ignore_message) -> RepeatedRun:  # noqa: A002
         asked = {"id": id, "secrets": self._client.given_secrets}
-        return downloads.run_command(self._client.server, "repeat", asked, say)
+        answer = downloads.run_command(self._client.server, "repeat", asked, say)
+        return parse(answer, RepeatedRun, self._client.server)
 
     def read_log(self, id: str, offset: int = 0) -> LogPart:  # noqa: A002
-        return self._client.get(f"{_task_path(id)}/log/part", LogPart, offset=str(offset))
+        return self._client.get(f"{task_path(id)}/log/part", LogPart, offset=str(offset))
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
         name = self.task(id).id
@@ -202,13 +206,6 @@ class RemotePipelines(Pipelines):
         fields = structs.asdict(found)
         counts = Counter(task.state for task in fields.pop("tasks"))
         return RunWithCounts(**fields, counts=counts)
-
-
-def _task_path(id: str) -> str:  # noqa: A002
-    run, _, name = id.partition("/")
-    if not name:
-        raise NotFound(f"{id} is not the id of a task", hint="clew pipeline show r1 lists tasks")
-    return f"tasks/{quote(run, safe='')}/{quote(name)}"
 
 
 class _TaskState(NamedTuple):

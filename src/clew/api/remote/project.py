@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
+from msgspec import structs
+
 from clew import project_directory as directories
 from clew.api.delivery.http_client import Server, connect_server
 from clew.api.executions import Execution, ExecutionList, Outcome
@@ -26,13 +28,16 @@ from clew.api.results import (
     Repeated,
     Transfer,
 )
+from clew.documents import repeats
 from clew.documents.checkouts import Checkout, CheckoutStatus
 from clew.documents.differences import ExecutionDiff
+from clew.documents.executions import RemovedExecutions
 from clew.documents.ids import Uid
 from clew.documents.lineage import Direction, Lineage
 from clew.documents.maintenance import Check, Reclaimed, Rule, Rules
 from clew.documents.notes import Note, Notes
 from clew.documents.recreations import Recreated
+from clew.documents.summaries import ExecutionSummary
 from clew.documents.versions import Restored, Version
 from clew.errors import NoProject, UsageError
 from clew.redaction import CREDENTIALS
@@ -141,11 +146,10 @@ class RemoteProject(Project):
             "quiet": quiet,
             "secrets": self.client.given_secrets,
         }
-        document = downloads.run_command(
-            self.client.server, "repeat", asked, say, transfer=transfer
-        )
+        answer = downloads.run_command(self.client.server, "repeat", asked, say, transfer=transfer)
+        document = parse(answer, repeats.Repeated, self.client.server)
         if keep is not None:
-            execution = {"id": document["execution"]["uid"]}
+            execution = {"id": document.execution.uid}
             downloads.download_directory(self.client.server, "left", execution, Path(fspath(keep)))
         return self._as_repeated(document)
 
@@ -246,7 +250,7 @@ class RemoteProject(Project):
     def execution(self, id: str) -> Execution:  # noqa: A002
         return self.client.execution(id)
 
-    def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
+    def show(self, id: str, *, detail: bool = False) -> ExecutionSummary:  # noqa: A002
         return self.client.show(id, detail=detail)
 
     def lineage(
@@ -304,7 +308,7 @@ class RemoteProject(Project):
     # -- exports
 
     def report(self, id: str, kind: str) -> str:  # noqa: A002
-        path = f"{API}/executions/{quote(id, safe='')}/reports/{quote(kind, safe='')}"
+        path = f"{API}/{self.client.execution_path(id)}/reports/{quote(kind, safe='')}"
         with self.client.server.open("GET", path) as answer:
             return answer.whole().decode(errors="surrogateescape")
 
@@ -383,8 +387,9 @@ class RemoteProject(Project):
         return get_status(self.client)
 
     def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
-        removed = self.client.query("remove", ids=list(ids), dry_run=dry_run)
-        return [self.client.parse_execution(document) for document in removed]
+        request = {"ids": list(ids), "dry_run": dry_run}
+        removed = self.client.post("executions/remove", RemovedExecutions, request)
+        return [self.client.as_execution(document) for document in removed.executions]
 
     def gc(self, *, dry_run: bool = False) -> Reclaimed:
         query = {"dry_run": str(dry_run).lower()}
@@ -393,5 +398,6 @@ class RemoteProject(Project):
     def fsck(self) -> Check:
         return self.client.post("fsck", Check, seconds=_MAINTENANCE)
 
-    def _as_repeated(self, document: dict[str, Any]) -> Repeated:
-        return Repeated.read(document, self.client.parse_execution(document["execution"]))
+    def _as_repeated(self, document: repeats.Repeated) -> Repeated:
+        fields = structs.asdict(document)
+        return Repeated(**fields | {"execution": self.client.as_execution(document.execution)})

@@ -62,7 +62,7 @@ def command(
     elif result.execution.id == result.of:
         print_message(f"clew: no changes since {result.of}; nothing was run")
     else:
-        print_report(result.as_json(), incremental=True)
+        print_report(result, incremental=True)
     if result.execution.state == "done" or result.execution.id == result.of:
         return 0
     if not as_json:

@@ -14,7 +14,7 @@ from clew.cli.progress import progress
 from clew.cli.project_creation import open_or_create_project
 
 if TYPE_CHECKING:
-    from clew.api import Outcome
+    from clew.api import Execution, Outcome
 
 
 @click.command(
@@ -67,16 +67,16 @@ def command(
             pin=pin.split(","),
             progress=draw,
         )
-    execution = outcome.execution.as_json()
+    execution = outcome.execution
     if outcome.warning is not None:
         print_message(f"clew: warning: {escape(outcome.warning.message)}")
         if outcome.warning.hint:
             print_message(f"hint: {escape(outcome.warning.hint)}")
     if as_json:
-        print_message(json.dumps(execution | _extra_fields(outcome), ensure_ascii=False))
+        print_message(json.dumps(execution.as_json() | _extra_fields(outcome), ensure_ascii=False))
     elif outcome.joined:
         print_message(f"clew: recorded as part of {outcome.joined}")
-    elif execution["ended"] is None:
+    elif execution.ended is None:
         print_message(_summarize_unfolded(execution, outcome.status))
     else:
         print_message(summarize(execution) + _describe_delivery(outcome))
@@ -95,10 +95,10 @@ def _extra_fields(outcome: Outcome) -> dict[str, Any]:
     return fields
 
 
-def _summarize_unfolded(execution: dict[str, Any], status: int) -> str:
+def _summarize_unfolded(execution: Execution, status: int) -> str:
     """The summary of an execution whose end is not in the graph."""
-    name = execution["id"] or execution["uid"][:8]
-    if execution["state"] == "broken":
+    name = execution.id or execution.uid[:8]
+    if execution.state == "broken":
         return f"clew: {name} ended with status {status}; its record is incomplete"
     return (
         f"clew: {name} ended with status {status};"
@@ -112,19 +112,19 @@ def _describe_delivery(outcome: Outcome) -> str:
     return f", sent as {outcome.sent}" if outcome.sent else ""
 
 
-def summarize(execution: dict[str, Any]) -> str:
+def summarize(execution: Execution) -> str:
     """The summary line: id, status, time, processes, inputs, outputs, bytes."""
-    name = f" ({escape(execution['name'])})" if execution["name"] else ""
-    state = execution["state"]
-    if execution["signal"]:
-        state = f"killed by signal {execution['signal']}"
+    name = f" ({escape(execution.name)})" if execution.name else ""
+    state: str = execution.state
+    if execution.signal:
+        state = f"killed by signal {execution.signal}"
     elif state == "failed":
-        state = f"failed with status {execution['status']}"
+        state = f"failed with status {execution.status}"
     parts = [
-        f"clew: {execution['id']}{name} {state} in {format_duration(execution['seconds'])}",
-        format_count(execution["processes"], "process", "processes"),
-        format_count(execution["inputs"], "input"),
-        format_count(execution["outputs"], "output"),
-        f"{format_size(execution['bytes'] or 0)} ({format_size(execution['new_bytes'] or 0)} new)",
+        f"clew: {execution.id}{name} {state} in {format_duration(execution.seconds)}",
+        format_count(execution.process_count, "process", "processes"),
+        format_count(execution.input_count, "input"),
+        format_count(execution.output_count, "output"),
+        f"{format_size(execution.bytes or 0)} ({format_size(execution.new_bytes or 0)} new)",
     ]
     return ", ".join(parts)

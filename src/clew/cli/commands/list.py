@@ -76,7 +76,7 @@ def command(
             workers=workers or as_json,
         )
         unrecovered = project.unrecovered
-    executions = [execution.document for execution in found.executions]
+    executions = found.executions
     more = found.more
     roots = build_tree(executions) if tree else []
     if tree and limit:

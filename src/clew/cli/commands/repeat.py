@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,6 +23,7 @@ from clew.cli.secrets import run_with_secrets, secret_option
 
 if TYPE_CHECKING:
     from clew.api import Project
+    from clew.documents.repeats import Repeated
 
 DIFFERENT = 3
 
@@ -102,11 +103,11 @@ def _repeat_pipeline_run(text: str, secrets: tuple[str, ...], as_json: bool) -> 
             ),
         )
     if as_json:
-        print_json(document)
+        print_json(document.as_json())
     else:
-        count = format_count(len(document["tasks"]), "task")
-        print_message(f"clew: {document['of']} repeated: {document['verdict']} ({count})")
-    return DIFFERENT if document["verdict"] == "different" else 0
+        count = format_count(len(document.tasks), "task")
+        print_message(f"clew: {document.of} repeated: {document.verdict} ({count})")
+    return DIFFERENT if document.verdict == "different" else 0
 
 
 def repeat_execution(
@@ -138,11 +139,10 @@ def repeat_execution(
                 say=lambda text: print_message(f"clew: {escape(text)}"),
             ),
         )
-    document = repeated.as_json()
     if as_json:
-        print_json(document)
+        print_json(repeated.as_json())
     else:
-        print_report(document, incremental=incremental)
+        print_report(repeated, incremental=incremental)
     return DIFFERENT if repeated.verdict == "different" else 0
 
 
@@ -169,42 +169,42 @@ def _find_words(
     return words
 
 
-def print_report(document: dict[str, Any], *, incremental: bool) -> None:
+def print_report(document: Repeated, *, incremental: bool) -> None:
     """Print the verdict and the differences; if `incremental`, also what ran and was reused."""
-    execution, verdict = document["execution"], document["verdict"]
-    how = {"repetition": "repeats", "modification": "modifies"}[execution["kind"]]
-    outputs = format_count(execution["outputs"], "output")
-    took = format_duration(execution["seconds"])
-    differences = document["differences"]
-    status = next((one for one in differences if one["kind"] == "status"), None)
+    execution, verdict = document.execution, str(document.verdict)
+    how = {"repetition": "repeats", "modification": "modifies"}[execution.kind]
+    outputs = format_count(execution.output_count, "output")
+    took = format_duration(execution.seconds)
+    differences = document.differences
+    status = next((one for one in differences if one.kind == "status"), None)
     if status is not None:
-        failed = "failed" if status["b"] else "different"
-        verdict = f"{failed}: exit status {status['a']} → {status['b']}"
-    print_message(f"clew: {execution['id']} {how} {document['of']}: {verdict} ({outputs}, {took})")
+        failed = "failed" if status.b else "different"
+        verdict = f"{failed}: exit status {status.a} → {status.b}"
+    print_message(f"clew: {execution.id} {how} {document.of}: {verdict} ({outputs}, {took})")
     for difference in differences:
         if difference is status:
             continue
-        rule = f" ({escape(difference['rule'])})" if difference.get("rule") else ""
-        print_message(f"  {difference['kind']:<10}  {escape(difference['path'])}{rule}")
-        for line in difference.get("lines", ()):
+        rule = f" ({escape(difference.rule)})" if difference.rule else ""
+        print_message(f"  {difference.kind:<10}  {escape(difference.path)}{rule}")
+        for line in difference.lines or ():
             print_message(f"      {escape(line)}")
-    divergence = document["divergence"]
+    divergence = document.divergence
     if divergence is not None:
-        words = format_command(divergence["command"])
-        print_message(f"first to diverge: {divergence['process']}  {words}")
-        for cause in divergence["causes"]:
-            print_message(f"  {cause['confidence']}: {cause['cause']}: {escape(cause['detail'])}")
-        if any(cause["cause"] == "gpu" for cause in divergence["causes"]):
-            print_message(f"hint: clew repeat {document['of']} --gpu lets it use the GPU")
-        confirmed = {c["cause"] for c in divergence["causes"] if c["confidence"] == "confirmed"}
+        words = format_command(divergence.command)
+        print_message(f"first to diverge: {divergence.process}  {words}")
+        for cause in divergence.causes:
+            print_message(f"  {cause.confidence}: {cause.cause}: {escape(cause.detail)}")
+        if any(cause.cause == "gpu" for cause in divergence.causes):
+            print_message(f"hint: clew repeat {document.of} --gpu lets it use the GPU")
+        confirmed = {c.cause for c in divergence.causes if c.confidence == "confirmed"}
         if pins := sorted(confirmed & {"clock", "random"}):
             print_message(
                 f"hint: record it with clew exec --pin {','.join(pins)}: repeats are identical then"
             )
     if incremental:
-        for program in document["ran"]:
-            command_line = format_command(program["command"])
-            print_message(f"  ran     {command_line}: {escape(program['why'])}")
-        for program in document["reused"]:
-            command_line = format_command(program["command"])
-            print_message(f"  reused  {command_line}, from {program['from']}")
+        for program in document.ran:
+            command_line = format_command(program.command)
+            print_message(f"  ran     {command_line}: {escape(program.why)}")
+        for reused in document.reused:
+            command_line = format_command(reused.command)
+            print_message(f"  reused  {command_line}, from {reused.source}")

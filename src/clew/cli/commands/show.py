@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
 import click
 import msgspec
@@ -32,7 +31,7 @@ from clew.cli.output import (
     print_message,
     print_table,
 )
-from clew.documents.executions import Execution
+from clew.documents.execution_details import File, Package, Peer
 from clew.documents.summaries import ExecutionSummary
 
 CLASSES = ("data", "configuration", "source", "package", "system")
@@ -105,53 +104,52 @@ def command(
             return
         document = project.show(execution, detail=chosen or part == "detail")
     if chosen:
-        cwd, files = document["cwd"], document["files"]
-        document["files"] = [f for f in files if _selects(f, cwd, globs, classes, roles)]
+        files = document.files or ()
+        kept = tuple(f for f in files if _selects(f, document.cwd, globs, classes, roles))
+        document = msgspec.structs.replace(document, files=kept)
     if as_json:
-        print_json(document)
+        print_json(document.as_json())
     elif chosen:
-        print_files(document["files"], document["cwd"])
+        print_files(document.files or (), document.cwd)
     else:
         for line in _lines(document, part):
             print_line(line)
         if part == "detail":
             print_line()
-            print_files(document["files"], document["cwd"])
-            _print_network(document["network"])
+            print_files(document.files or (), document.cwd)
+            _print_network(document.network or ())
 
 
 def _selects(
-    file: dict[str, Any],
+    file: File,
     cwd: str | None,
     globs: Sequence[str],
     classes: Sequence[str],
     roles: Sequence[str],
 ) -> bool:
-    names = (file["path"], shorten(file["path"], cwd), file["path"].rpartition("/")[2])
+    names = (file.path, shorten(file.path, cwd), file.path.rpartition("/")[2])
     return (
-        (not classes or file["class"] in classes)
-        and (not roles or file["role"] in roles)
+        (not classes or file.category in classes)
+        and (not roles or file.role in roles)
         and (not globs or any(fnmatchcase(name, glob) for name in names for glob in globs))
     )
 
 
-def _lines(document: dict[str, Any], part: str | None) -> Iterator[str]:
-    execution = msgspec.convert(document, Execution)
+def _lines(document: ExecutionSummary, part: str | None) -> Iterator[str]:
     if part is None:
-        summary = msgspec.convert(document, ExecutionSummary)
-        yield from summary_lines(execution, summary, document)
+        yield from summary_lines(document)
         return
-    yield from header_lines(execution)
+    yield from header_lines(document)
     if part == "environment":
         yield from ("", bold("Environment"))
         for word, value in environment_lines(document):
             yield f"  {escape(word):<22}  {escape(value)}"
     else:
-        yield from ("", bold("Processes"), *process_lines(document["tree"]))
+        yield from ("", bold("Processes"), *process_lines(document.tree))
     yield from gap_lines(document)
 
 
-def print_files(files: Sequence[dict[str, Any]], cwd: str | None) -> None:
+def print_files(files: Sequence[File], cwd: str | None) -> None:
     if not files:
         print_message("no file matches; clew show ID --detail lists all")
         return
@@ -160,13 +158,13 @@ def print_files(files: Sequence[dict[str, Any]], cwd: str | None) -> None:
         ("path", "role", "class", "access", "size", "digest", "package"),
         [
             (
-                _cut_path(shorten(file["path"], cwd), room),
-                file["role"],
-                file["class"],
-                ("r" if file["read"] else "-") + ("w" if file["written"] else "-"),
-                format_size(file["size"]),
-                (file["digest"] or "")[:15],
-                format_package(file["package"]),
+                _cut_path(shorten(file.path, cwd), room),
+                file.role,
+                file.category,
+                ("r" if file.read else "-") + ("w" if file.written else "-"),
+                format_size(file.size),
+                (file.digest or "")[:15],
+                format_package(file.package),
             )
             for file in sorted(files, key=lambda file: _rank(file, cwd))
         ],
@@ -181,26 +179,23 @@ def _cut_path(path: str, room: int | None) -> str:
     return "…" + path[1 - max(room, 20) :]
 
 
-def _rank(file: dict[str, Any], cwd: str | None) -> tuple[object, ...]:
+def _rank(file: File, cwd: str | None) -> tuple[object, ...]:
     """The user's own files first, those in the working directory before others, then packages."""
-    path = shorten(file["path"], cwd)
-    return max(CLASSES.index(file["class"]), CLASSES.index("source")), path.startswith("/"), path
+    path = shorten(file.path, cwd)
+    return max(CLASSES.index(file.category), CLASSES.index("source")), path.startswith("/"), path
 
 
-def format_package(package: dict[str, Any] | None) -> str:
+def format_package(package: Package | None) -> str:
     if package is None:
         return ""
-    origin = "" if package["requested"] else " (dependency)"
-    return f"{package['manager']} {package['name']} {package['version']}{origin}"
+    origin = "" if package.requested else " (dependency)"
+    return f"{package.manager} {package.name} {package.version}{origin}"
 
 
-def _print_network(peers: Sequence[dict[str, Any]]) -> None:
+def _print_network(peers: Sequence[Peer]) -> None:
     if peers:
         print_line()
         print_table(
             ("address", "host", "port", "by"),
-            (
-                (peer["address"], peer["host"] or "", str(peer["port"] or ""), peer["by"])
-                for peer in peers
-            ),
+            ((peer.address, peer.host or "", str(peer.port or ""), peer.by) for peer in peers),
         )

@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from clew.api import Project
+    from clew.documents.execution_details import ExecutionDetail
 
 _HELP_LENGTH = 60
 
@@ -151,20 +152,18 @@ def _list_parts(project: Project, incomplete: str) -> Iterator[tuple[str, str]]:
         yield f"{owner}:{path}", ""
 
 
-def _recorded_paths(execution: dict[str, object], *, absolute: bool) -> Iterator[str]:
+def _recorded_paths(execution: ExecutionDetail, *, absolute: bool) -> Iterator[str]:
     """The user's own files, relative to the working directory; absolute paths only if asked for."""
-    below = f"{execution['cwd']}/"
-    files = execution["files"]
-    assert isinstance(files, list)
-    for file in files:
-        if "path_b64" in file:
+    below = f"{execution.cwd}/"
+    for file in execution.files or ():
+        if file.path_b64:
             continue
-        path = str(file["path"])
+        path = file.path
         if absolute or not path.startswith("/"):
             yield path
         elif path.startswith(below):
             yield path.removeprefix(below)
-        elif file["class"] not in ("system", "package"):
+        elif file.category not in ("system", "package"):
             yield path
 
 

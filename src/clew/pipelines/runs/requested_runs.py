@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 
+from clew.documents.document import to_nanoseconds
 from clew.documents.runs import Run
 from clew.errors import Busy, ClewError, NotFound
 from clew.pipelines.run_directory import PIPELINE
@@ -107,7 +108,7 @@ def _is_over(record: Run, request: RunRequest) -> bool:
         return True
     if (record.state == "canceled" and not request.stop) or not record.ended:
         return False
-    return int(record.ended.timestamp() * 1e9) > (request.finished or 0)
+    return to_nanoseconds(record.ended) > (request.finished or 0)
 
 
 def _start(

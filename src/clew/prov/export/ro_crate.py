@@ -57,7 +57,7 @@ class _Crate:
         self, graph: Graph, text: str, directory: Path, alive: IsRunning, copy: Copy | None
     ) -> None:
         self._record: ExecutionRecord = load_record(graph, text)
-        self._shown = show_execution(graph, self._record.execution.id, alive=alive)
+        self._shown = show_execution(graph, self._record.execution.id, alive=alive).as_json()
         self._files = list_files(graph, self._record.execution.key)
         found = (version.key for version in self._record.versions.values() if version.found)
         self._copied = find_copied_versions(graph, found)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from clew.documents.document import to_nanoseconds
 from clew.documents.executions import Execution
 from clew.errors import UsageError
 from clew.prov.graph import Graph
@@ -67,7 +68,7 @@ def parse_conditions(
     states = set()
     if since is not None:
         sql.append("AND coalesce(s.at, x.begun) >= ?")
-        parameters.append(min(max(0, int(since.timestamp() * 1e9)), _END_OF_TIME))
+        parameters.append(min(max(0, to_nanoseconds(since)), _END_OF_TIME))
     filters = list(filters)
     _check_length(filters)
     for text in filters:

@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from clew.documents.executions import Execution
-from clew.documents.ids import ExecutionId, Uid
+from clew.documents.document import from_nanoseconds
+from clew.documents.executions import Execution, State
+from clew.documents.ids import ExecutionId, TaskId, Uid
 from clew.errors import NotFound
 from clew.prov.graph import LATEST, Graph
-from clew.prov.queries.formats import execution_id, format_time
+from clew.prov.queries.formats import execution_id
 from clew.prov.queries.tags import load_tags
 from clew.prov.row_keys import activity_key
 
@@ -169,6 +170,7 @@ def _build_document(
     (key, uid, number, name, begun, elsewhere, label, started, command, cwd, agent, parent, mode,
      collection, ended, status, signal, *totals) = row  # fmt: skip
     started = begun if started is None else started
+    state: State
     if ended is not None:
         state = "done" if status == 0 and signal is None else "failed"
     else:
@@ -184,11 +186,11 @@ def _build_document(
         id=execution_id(number),
         uid=uid,
         name=name,
-        command=json.loads(command) if command else [],
+        command=tuple(json.loads(command)) if command else (),
         cwd=cwd,
         agent=agent,
-        started=format_time(started),
-        ended=format_time(ended),
+        started=from_nanoseconds(started),
+        ended=None if ended is None else from_nanoseconds(ended),
         seconds=None if ended is None else round((ended - started) / 1e9, 6),
         state=state,
         status=status,
@@ -198,14 +200,14 @@ def _build_document(
         collection=kin.collection(collection, key, number),
         made_elsewhere=bool(elsewhere) or graph.foreign,
         signed_by=signer,
-        processes=processes,
-        inputs=inputs,
-        outputs=outputs,
+        process_count=processes,
+        input_count=inputs,
+        output_count=outputs,
         bytes=size,
         new_bytes=new_bytes,
-        task=task[1] if task else None,
+        task=TaskId(task[1]) if task else None,
         worker=label == WORKER,
-        tags=tags,
+        tags=tuple(tags),
     )
 
 

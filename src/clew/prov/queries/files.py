@@ -8,6 +8,7 @@ removed: a replaced file still exists.
 from dataclasses import dataclass, field
 
 from clew.documents.document import from_nanoseconds
+from clew.documents.execution_details import Role
 from clew.documents.ids import Digest
 from clew.documents.versions import Version
 from clew.prov import tables
@@ -82,7 +83,7 @@ class File:
         return (written or self.versions)[-1]
 
     @property
-    def role(self) -> str:
+    def role(self) -> Role:
         if not self.written or _is_pseudo_file(self.locator):
             return "input"
         return "transient" if self.versions[-1].invalidated else "output"

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType, structs
 
+from clew.documents import execution_details as documents
+from clew.documents.document import from_nanoseconds
+from clew.documents.execution_details import ExecutionDetail, Gap, Package, Peer, Process
+from clew.documents.ids import ProcessId
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
 from clew.prov.queries.executions import ExecutionRef, IsRunning, find_execution, get_execution
 from clew.prov.queries.files import File, list_devices, list_files
-from clew.prov.queries.formats import format_time, path_fields, process_id
+from clew.prov.queries.formats import path_fields, process_id
 
 _TREE = """
 SELECT s.id, s.number, s.uid, s.parent, s.pid, s.command, s.exe, s.cwd, s.at,
@@ -64,32 +69,33 @@ def show_execution(
     alive: IsRunning,
     is_credential: Callable[[str], bool] = lambda _: False,
     detail: bool = False,
-) -> dict[str, Any]:
-    """The contract's `show`, and with `detail` the files and the network peers. `is_credential`
-    tells whether a path whose bytes are not stored is a credential file."""
+) -> ExecutionDetail:
+    """`detail` adds the files and the network peers. `is_credential` tells whether a path whose
+    bytes are not stored is a credential file."""
     found = find_execution(graph, text)
     facets, variables = load_facets(graph, found.key)
     unstored = graph.connection.rows(_UNSTORED, (found.key, "%"))
     paths = [str(path_fields(locator)["path"]) for (locator,) in unstored]
     names, tree = list_processes(graph, found)
-    answer = {
-        **msgspec.to_builtins(get_execution(graph, found.id, alive=alive)),
-        "tree": tree,
-        "environment": {
+    files: tuple[documents.File, ...] | UnsetType = UNSET
+    if detail:
+        asked = facets.get("packages")
+        packages = asked if isinstance(asked, dict) else {}
+        files = tuple(describe_file(file, packages) for file in list_files(graph, found.key))
+    return ExecutionDetail(
+        **structs.asdict(get_execution(graph, found.id, alive=alive)),
+        tree=tree,
+        environment={
             **{name: value for name, value in facets.items() if name not in _SHOWN_ELSEWHERE},
             "variables": variables,
             "devices": list_devices(graph, found.key),
         },
-        "git": facets.get("git"),
-        "gaps": _gaps(graph, found, names),
-        "credential_files": [path for path in paths if is_credential(path)],
-    }
-    if detail:
-        asked = facets.get("packages")
-        packages = asked if isinstance(asked, dict) else {}
-        answer["files"] = [describe_file(file, packages) for file in list_files(graph, found.key)]
-        answer["network"] = _network(graph, found, names)
-    return answer
+        git=facets.get("git"),
+        gaps=tuple(_gaps(graph, found, names)),
+        credential_files=tuple(path for path in paths if is_credential(path)),
+        files=files,
+        network=tuple(_network(graph, found, names)) if detail else UNSET,
+    )
 
 
 def load_facets(graph: Graph, execution: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -110,7 +116,7 @@ def load_learnt_facets(graph: Graph, execution: int) -> dict[str, Any]:
 
 def list_processes(
     graph: Graph, found: ExecutionRef
-) -> tuple[Mapping[int, str], list[dict[str, Any]]]:
+) -> tuple[Mapping[int, ProcessId], tuple[Process, ...]]:
     """The ids of an execution's processes by key, and its tree."""
     merged: dict[int, tuple[Any, ...]] = {}
     for row in graph.connection.rows(_TREE, (found.key,)):
@@ -120,42 +126,41 @@ def list_processes(
             row = (*row[:9], *(old if new is None else new for old, new in pairs))  # noqa: PLW2901
         merged[row[0]] = row
     names = {key: process_id(found.number, row[1], row[2]) for key, row in merged.items()}
-    return names, [_process(row, names) for row in merged.values()]
+    return names, tuple(_process(row, names) for row in merged.values())
 
 
-def _process(row: tuple[Any, ...], names: Mapping[int, str]) -> dict[str, Any]:
+def _process(row: tuple[Any, ...], names: Mapping[int, ProcessId]) -> Process:
     key, _, uid, parent, pid, command, exe, cwd, started, ended, status, signal = row
-    return {
-        "id": names[key],
-        "uid": uid,
-        "parent": names.get(parent),
-        "pid": pid,
-        "command": json.loads(command),
-        "exe": exe,
-        "cwd": cwd,
-        "started": format_time(started),
-        "ended": format_time(ended),
-        "status": status,
-        "signal": signal,
-    }
+    return Process(
+        id=names[key],
+        uid=uid,
+        parent=names.get(parent),
+        pid=pid,
+        command=tuple(json.loads(command)),
+        exe=exe,
+        cwd=cwd,
+        started=from_nanoseconds(started),
+        ended=None if ended is None else from_nanoseconds(ended),
+        status=status,
+        signal=signal,
+    )
 
 
-def describe_file(file: File, packages: dict[str, Any]) -> dict[str, Any]:
-    """One line of `files`."""
+def describe_file(file: File, packages: dict[str, Any]) -> documents.File:
     left = file.left
     owner = next((v.package for v in file.versions if v.package is not None), None)
-    return {
+    return documents.File(
         **path_fields(file.locator),
-        "role": file.role,
-        "class": classify_locator(file.locator, owner, left.mode),
-        "read": file.read,
-        "written": file.written,
-        "digest": left.digest,
-        "size": left.size,
-        "stored": left.stored,
-        "package": None if owner is None else _package(owner, packages),
-        "versions": len(file.versions),
-    }
+        role=file.role,
+        category=classify_locator(file.locator, owner, left.mode),
+        read=file.read,
+        written=file.written,
+        digest=left.digest,
+        size=left.size,
+        stored=left.stored,
+        package=None if owner is None else _package(owner, packages),
+        versions=len(file.versions),
+    )
 
 
 def classify_locator(locator: str, owner: str | None, mode: int | None) -> str:
@@ -173,47 +178,43 @@ def _class(locator: str, package: str | None, executable: bool) -> str:
     return classify(path, package, executable=executable)
 
 
-def _package(owner: str, packages: dict[str, Any]) -> dict[str, Any] | None:
+def _package(owner: str, packages: dict[str, Any]) -> Package | None:
     from clew.prov import package_urls
 
     facts = packages.get(owner)
     requested = facts.get("requested") if isinstance(facts, dict) else None
     try:
-        return package_urls.describe_package(owner, requested)
+        found = package_urls.describe_package(owner, requested)
+        return None if found is None else msgspec.convert(found, Package)
     except ValueError:  # a newer witness may know package URLs that this one cannot read
         return None
 
 
-def _gaps(graph: Graph, found: ExecutionRef, names: Mapping[int, str]) -> list[dict[str, Any]]:
-    rows = graph.connection.rows(_GAPS, (found.key, found.key))
-    return [
-        {
-            "what": what,
-            "why": why,
-            **({"path": None} if locator is None else path_fields(locator)),
-            "by": names.get(activity),
-        }
-        for what, why, locator, activity in rows
-    ]
+def _gaps(graph: Graph, found: ExecutionRef, names: Mapping[int, ProcessId]) -> Iterator[Gap]:
+    for what, why, locator, activity in graph.connection.rows(_GAPS, (found.key, found.key)):
+        by = names.get(activity)
+        if locator is None:
+            yield Gap(what=what, why=why, path=None, by=by)
+        else:
+            yield Gap(what=what, why=why, **path_fields(locator), by=by)
 
 
-def _network(graph: Graph, found: ExecutionRef, names: Mapping[int, str]) -> list[dict[str, Any]]:
-    peers = []
+def _network(graph: Graph, found: ExecutionRef, names: Mapping[int, ProcessId]) -> Iterator[Peer]:
     for locator, activity in graph.connection.rows(_PEERS, (found.key, "%")):
         if not locator.startswith("stream:"):
-            peers.append({**_peer(locator), "by": names.get(activity, found.id)})
-    return peers
+            yield _peer(locator, names.get(activity, found.id))
 
 
-def _peer(locator: str) -> dict[str, Any]:
+def _peer(locator: str, by: str) -> Peer:
     if locator.startswith("unix:"):
-        return {"address": locator, "host": None, "port": None}
+        return Peer(address=locator, host=None, port=None, by=by)
     scheme, _, rest = locator.partition("://")
     authority = rest.split("/")[0].rpartition("@")[2]
     host, colon, port = authority.rpartition(":")
     if not colon or not _PORT.fullmatch(port):
         host, port = authority, {"https": "443", "http": "80", "ftp": "21"}.get(scheme, "")
-    address = {"address": host.strip("[]"), "host": None}
-    if scheme not in ("tcp", "udp"):
-        address = {"address": locator, "host": host.strip("[]")}
-    return {**address, "port": int(port) if port else None}
+    number = int(port) if port else None
+    host = host.strip("[]")
+    if scheme in ("tcp", "udp"):
+        return Peer(address=host, host=None, port=number, by=by)
+    return Peer(address=locator, host=host, port=number, by=by)

@@ -8,9 +8,9 @@ the program runs.
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
 from clew import db
+from clew.documents.repeats import RanProgram, ReusedProgram
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.locators import decode_text
@@ -52,9 +52,8 @@ class IncrementalDecider:
     """The repeated execution; its processes are tried first."""
     machine: str
     pinned: object = None
-    ran: list[dict[str, Any]] = field(default_factory=list)
-    """What ran and why, as the JSON document shows it."""
-    reused: list[dict[str, Any]] = field(default_factory=list)
+    ran: list[RanProgram] = field(default_factory=list)
+    reused: list[ReusedProgram] = field(default_factory=list)
     reused_subtrees: dict[int, ReusedSubtree] = field(default_factory=dict)
 
     def begin(self, context: RunContext) -> None:
@@ -74,11 +73,12 @@ class IncrementalDecider:
             if reason is None:
                 number = execution.record.execution.number
                 source = process_id(number, process.number, process.uid)
-                self.reused.append({"command": command, "from": source})
+                self.reused.append(ReusedProgram(command=tuple(command), source=source))
                 token = len(self.reused_subtrees)
                 return execution.subtree(process).status, token
             why = why or reason
-        self.ran.append({"command": command, "why": why or executions.describe_difference(start)})
+        why = why or executions.describe_difference(start)
+        self.ran.append(RanProgram(command=tuple(command), why=why))
         return None
 
     def close(self) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
-from fastapi import APIRouter, Path, Query, Response
-from pydantic import Field, StringConstraints
+from fastapi import Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from clew.api.local.export import report
+from clew.documents.execution_details import Category, Files, Processes, Role
+from clew.documents.executions import ExecutionPage, RemovedExecutions
+from clew.documents.summaries import ExecutionSummary
 from clew.errors import UsageError
 from clew.prov.queries.execution_list import list_executions as list_executions_and_count
 from clew.prov.queries.execution_list import parse_conditions, select_executions
@@ -17,10 +19,10 @@ from clew.prov.queries.executions import find_execution
 from clew.prov.queries.files import list_files as files_of
 from clew.prov.queries.show import describe_file, load_facets
 from clew.prov.queries.show import list_processes as processes
-from clew.server.v1 import schemas
 from clew.server.v1.dependencies import Limit, ProjectDep, Text
+from clew.server.v1.document_router import DocumentRouter
 
-router = APIRouter(tags=["executions"])
+router = DocumentRouter(tags=["executions"])
 
 Id = Annotated[Text, Path(description="`e2`, its name, or its uid.", examples=["e1"])]
 Filter = Annotated[
@@ -41,7 +43,7 @@ Since = Annotated[
 ]
 
 
-@router.get("/executions", response_model=schemas.Executions)
+@router.get("/executions")
 def list_executions(
     project: ProjectDep,
     filters: Annotated[list[Filter] | None, Query(alias="filter", max_length=20)] = None,
@@ -49,7 +51,7 @@ def list_executions(
     workers: Annotated[bool, Query(description="Include workers of pipeline runs.")] = True,
     limit: Limit = 100,
     after: Annotated[str | None, Query(pattern=r"^e[0-9]{1,15}$")] = None,
-) -> Any:
+) -> ExecutionPage:
     """Executions that match all filters, newest first."""
     graph, alive = project.graph, project.is_alive
     start = _parse_time(since) if since else None
@@ -64,8 +66,8 @@ def list_executions(
             graph, conditions, alive=alive, before=int(after[1:]), limit=limit + 1
         )
         more, total = len(page) > limit, None
-    shown = msgspec.to_builtins(page[:limit])
-    return {"executions": shown, "next": shown[-1]["id"] if more else None, "total": total}
+    shown = tuple(page[:limit])
+    return ExecutionPage(executions=shown, next=shown[-1].id if more else None, total=total)
 
 
 def _parse_time(text: str) -> datetime:
@@ -76,32 +78,36 @@ def _parse_time(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-@router.get(
-    "/executions/{id}", response_model=schemas.ExecutionDetail, response_model_exclude_unset=True
-)
-def get_execution(project: ProjectDep, id: Id, detail: bool = False) -> Any:  # noqa: A002
-    return project.show(id, detail=detail)
+class Removal(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    ids: Annotated[list[Text], Field(min_length=1, max_length=10_000)]
+    dry_run: bool = False
 
 
-@router.get("/executions/{id}/processes", response_model=schemas.Processes)
-def list_processes(project: ProjectDep, id: Id) -> Any:  # noqa: A002
+@router.post("/executions/remove")
+def remove_executions(project: ProjectDep, request: Removal) -> RemovedExecutions:
+    """Remove the records of executions, all or none."""
+    removed = project.remove(request.ids, dry_run=request.dry_run)
+    return RemovedExecutions(executions=tuple(removed), dry_run=request.dry_run)
+
+
+@router.get("/executions/{id}/processes")
+def list_processes(project: ProjectDep, id: Id) -> Processes:  # noqa: A002
     _, tree = processes(project.graph, find_execution(project.graph, id))
-    return {"processes": tree}
+    return Processes(processes=tree)
 
 
-@router.get("/executions/{id}/files", response_model=schemas.Files)
+@router.get("/executions/{id}/files")
 def list_files(
     project: ProjectDep,
     id: Id,  # noqa: A002
-    role: Literal["input", "output", "transient"] | None = None,
-    category: Annotated[
-        Literal["data", "configuration", "source", "package", "system"] | None,
-        Query(alias="class"),
-    ] = None,
+    role: Role | None = None,
+    category: Annotated[Category | None, Query(alias="class")] = None,
     path: Annotated[str, Query(max_length=4096, description="A substring of the path.")] = "",
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Limit = 100,
-) -> Any:
+) -> Files:
     execution = find_execution(project.graph, id)
     facets, _ = load_facets(project.graph, execution.key)
     facet = facets.get("packages")
@@ -110,13 +116,13 @@ def list_files(
     matching = [
         file
         for file in files
-        if role in (None, file["role"])
-        and category in (None, file["class"])
-        and path.lower() in file["path"].lower()
+        if role in (None, file.role)
+        and category in (None, file.category)
+        and path.lower() in file.path.lower()
     ]
     end = offset + limit
     following = end if end < len(matching) else None
-    return {"files": matching[offset:end], "total": len(matching), "next": following}
+    return Files(files=tuple(matching[offset:end]), total=len(matching), next=following)
 
 
 @router.get(
@@ -144,3 +150,8 @@ def get_prov(project: ProjectDep, id: Id) -> Response:  # noqa: A002
     document = project.export(find_execution(project.graph, id).id, format="prov-json")
     assert isinstance(document, bytes)
     return Response(document, media_type="application/json")
+
+
+@router.get("/executions/{id}")
+def get_execution(project: ProjectDep, id: Id, detail: bool = False) -> ExecutionSummary:  # noqa: A002
+    return project.show(id, detail=detail)

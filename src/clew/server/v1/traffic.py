@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastapi import APIRouter
-
-from clew.prov.queries.formats import format_time
+from clew.documents.document import from_nanoseconds
+from clew.documents.traffic import TargetTraffic, TrafficList
 from clew.server.catalogue import proxy_traffic
 from clew.server.v1.dependencies import ServiceDep
-from clew.server.v1.schemas import Document
+from clew.server.v1.document_router import DocumentRouter
 
-router = APIRouter(tags=["traffic"])
-
-
-class TargetTraffic(Document):
-    kind: str
-    namespace: str
-    name: str
-    last_activity: str
-    requests: int
-    sockets: int
-    bytes_in: int
-    bytes_out: int
+router = DocumentRouter(tags=["traffic"])
 
 
-class TrafficList(Document):
-    traffic: list[TargetTraffic]
-
-
-@router.get("/traffic", response_model=TrafficList)
-def list_traffic(service: ServiceDep) -> Any:
+@router.get("/traffic")
+def list_traffic(service: ServiceDep) -> TrafficList:
     """By target, through all servers that share the database."""
     with service.graph() as graph:
         found = proxy_traffic.list_traffic(graph)
-    return {
-        "traffic": [{**vars(one), "last_activity": format_time(one.last_activity)} for one in found]
-    }
+    return TrafficList(
+        traffic=tuple(
+            TargetTraffic(**{**vars(one), "last_activity": from_nanoseconds(one.last_activity)})
+            for one in found
+        )
+    )

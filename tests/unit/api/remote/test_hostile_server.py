@@ -210,7 +210,7 @@ def restore(tmp_path: Path, text: str, path: str, **more: Any) -> None:
     execution = {"cwd": "/w", "command": [], "id": "e1", "uid": "a" * 32, "state": "done"}
     answers: dict[str, Answer] = {
         "commands/ask/version": lambda _: {**version, "execution": 1},
-        "commands/ask/execution": lambda _: execution,
+        "executions/e1": lambda _: execution,
         "content/missing": lambda _: {"chunks": [], "contents": []},
         "commands/content": json.dumps({"digest": digest}).encode() + b"\n" + data,
     }
@@ -302,15 +302,15 @@ def test_a_list_without_end_is_an_error() -> None:
         RemoteProject(server, settings.load({})).select()
 
 
-def test_a_list_shows_times_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_with_a_time_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     from clew.cli.main import main
 
     listed = {"id": "e1", "uid": "a" * 32, "command": [], "state": "done", "started": "\x1bnever"}
     page = {"executions": [listed], "next": None, "total": 1}
     with answering({"executions": lambda _: page}) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLEW_SERVER", server.url)
-        assert main(["list"]) == 0
-    assert "\\enever" in capsys.readouterr().out
+        assert main(["list"]) == Damaged.exit_status
+    assert "\x1b" not in "".join(capsys.readouterr())
 
 
 def test_the_status_reads_ordinary_files_only(tmp_path: Path) -> None:

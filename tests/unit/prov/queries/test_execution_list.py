@@ -93,8 +93,8 @@ def test_pages_and_documents(filled: Graph) -> None:
     conditions = parse_conditions([], workers=True)
     found = select_executions(filled, conditions, alive=lambda _: True, before=5, limit=2)
     assert [(e.id, e.task, e.worker, e.tags) for e in found] == [
-        ("e4", "r1/train", False, ["baseline"]),
-        ("e3", None, True, []),
+        ("e4", "r1/train", False, ("baseline",)),
+        ("e3", None, True, ()),
     ]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.api.project import Pipelines, Say, StrPath, ignore_message
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
     from clew.documents.differences import RunDiff
+    from clew.documents.repeats import RepeatedRun
     from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
     from clew.pipelines.runner.run_options import Change
 
@@ -100,7 +101,7 @@ class LocalPipelines(Pipelines):
         id: str,  # noqa: A002
         *,
         say: Say = ignore_message,
-    ) -> dict[str, Any]:
+    ) -> RepeatedRun:
         from clew.api.local.pipelines.runs import repeat
 
         return repeat(self._project, self.show(id), say=say)

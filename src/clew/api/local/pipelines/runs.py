@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from clew.api.local.repeat import repeat as repeat_execution
-from clew.documents.differences import RunDiff, TaskDiff
+from clew.documents.differences import RunDiff, TaskDiff, Verdict
+from clew.documents.repeats import RepeatedRun, RepeatedTask
 from clew.documents.runs import RunWithTasks, Task
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
 
-_VERDICTS = ("identical", "equivalent", "different")
+_VERDICTS: tuple[Verdict, ...] = ("identical", "equivalent", "different")
 
 
 def diff(one: RunWithTasks, other: RunWithTasks) -> RunDiff:
@@ -70,9 +73,7 @@ def _changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, tuple[Any, Any]]
     return {n: (a.get(n), b.get(n)) for n in {**a, **b} if a.get(n) != b.get(n)}
 
 
-def repeat(
-    project: ProjectState, run: RunWithTasks, *, say: Callable[[str], None]
-) -> dict[str, Any]:
+def repeat(project: ProjectState, run: RunWithTasks, *, say: Callable[[str], None]) -> RepeatedRun:
     """Repeat every task of a run in isolation, and compare the outputs. The verdict is the worst of
     all tasks."""
     tasks = [(task.id, task.execution) for task in run.tasks if task.execution]
@@ -91,7 +92,7 @@ def repeat(
             quiet=True,
             say=say,
         )
-        say(f"{task}: {repeated['verdict']}")
-        results.append({"task": task, **repeated})
-    verdict = max((result["verdict"] for result in results), key=_VERDICTS.index)
-    return {"of": run.id, "verdict": verdict, "tasks": results}
+        say(f"{task}: {repeated.verdict}")
+        results.append(RepeatedTask(**structs.asdict(repeated), task=task))
+    verdict = max((result.verdict for result in results), key=_VERDICTS.index)
+    return RepeatedRun(of=run.id, verdict=verdict, tasks=tuple(results))

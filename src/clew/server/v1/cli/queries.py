@@ -1,9 +1,5 @@
-"""The queries of the CLI and the Python interface when CLEW_SERVER is set.
-
-Each query is one method of `clew.api.Project`. They are separate from the documented routes because
-their arguments depend on the client's machine: relative paths, the current content of files, the
-user. So clients send their `ClientPaths` along. Client and server must have the same version.
-"""
+"""Queries that depend on the client's machine: relative paths, the current content of files, the
+user. So clients send their `ClientPaths` along."""
 
 from __future__ import annotations
 
@@ -74,16 +70,6 @@ async def ask(request: Request, name: str) -> Response:
             return Response(encode(answer), media_type="application/json")
 
     return await run_in_threadpool(work)
-
-
-@_query
-def execution(project: LocalProject, id: str) -> Document:  # noqa: A002
-    return project.execution(id).as_json()
-
-
-@_query
-def show(project: LocalProject, id: str, detail: bool = False) -> Document:  # noqa: A002
-    return project.show(id, detail=detail)
 
 
 @_query
@@ -160,8 +146,3 @@ def kept(project: LocalProject, execution: str, digests: set[str]) -> list[str]:
 @_query
 def note(project: LocalProject, target: str, asker: ClientPaths, remarks: dict[str, str]) -> Notes:
     return Notes(notes=tuple(add_note(project, target, remarks, asker.here(), asker.agent)))
-
-
-@_query
-def remove(project: LocalProject, ids: list[str], dry_run: bool = False) -> list[Document]:
-    return [execution.as_json() for execution in project.remove(ids, dry_run=dry_run)]

@@ -1,0 +1,14 @@
+"""What a push or a pull did."""
+
+from clew.documents.document import Document
+from clew.documents.executions import Execution
+
+
+class Transfer(Document, frozen=True, kw_only=True):
+    url: str
+    executions: tuple[Execution, ...]
+    """Those that travelled, as they are called here."""
+    bytes: int
+    """What was sent or fetched."""
+    remarks: tuple[str, ...]
+    """What a person should know: a name that was dropped, an execution that was left out."""
