@@ -178,6 +178,22 @@ static void open_files(void)
 	}
 }
 
+/* Runs the command. A file that is no program is a script for the shell, as glibc's execvp decides itself, and
+ * musl's does not. */
+static void execute(char **command)
+{
+	execvp(command[0], command);
+	if (errno != ENOEXEC)
+		return;
+	unsigned count = 0;
+	while (command[count])
+		count++;
+	char **words = must(calloc(count + 2, sizeof *words));
+	words[0] = "/bin/sh";
+	memcpy(words + 1, command, count * sizeof *words);
+	execv(words[0], words);
+}
+
 /* In the child. It waits for a byte: the tracer must have attached before the filter is installed, because a
  * call that the filter stops fails with ENOSYS while there is no tracer. */
 static void run_command(char **command, int go)
@@ -195,7 +211,7 @@ static void run_command(char **command, int go)
 	close(go);
 	/* Last, right before exec: it takes effect with the next program. */
 	pin_addresses();
-	execvp(command[0], command);
+	execute(command);
 	_exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
 }
 

@@ -76,16 +76,19 @@ def package_architecture():
 Path("in").write_text("b\na\nc\n")
 Path("rewritten").write_text("some text\n")
 Path("appended").write_text("some text\n")
+Path("script").write_text("tr b c < in > replaced\n")
+Path("script").chmod(0o755)
 clew("init")
 clew("exec", "--", "sh", "-c", "sort in > mid; tr a b < mid > out")
 clew("exec", "--", "python3", "steps.py")
 clew("exec", "--pin", "clock,random", "--", "python3", "-c", PINNED)
 clew("exec", "--", "sh", "-c", "exit 3", status=3)
 clew("exec", "--", "seq", "100000")  # more than 64 KiB, so that content is cut into chunks
+clew("exec", "--", "./script")  # names no interpreter: the shell runs it
 summary = {
     "architecture": document("show", "e1")["environment"]["cpu"]["architecture"],
     "package architecture": package_architecture(),
-    "executions": [execution(f"e{n}") for n in range(1, 6)],
+    "executions": [execution(f"e{n}") for n in range(1, 7)],
     "lineage": [lineage(path) for path in ("out", "dir/here", "upper", "copied")],
     "rewritten": clew("cat", "e2:rewritten@1"),
     "numbers": len(clew("cat", "e5:stdout")),
