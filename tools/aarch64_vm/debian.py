@@ -7,6 +7,7 @@ scripts of the packages are not run: they are programs of another architecture.
 import os
 import subprocess
 from pathlib import Path
+from typing import IO
 
 SUITE = "bookworm"
 PACKAGES = (
@@ -58,26 +59,21 @@ def _download(cache: Path) -> list[Path]:
 
 
 def _unpack_one(archive: Path, root: Path, database: Path) -> None:
-    tar = ["tar", "--extract", "--keep-directory-symlink", "--directory", os.fspath(root)]
-    tar += [f"--exclude=./{path}" for path in _LEFT_OUT]
+    """Unpack the files, and add the package to dpkg's database, which Clew reads."""
+    tar = ["tar", "--extract", "--verbose", "--keep-directory-symlink", "--directory", root]
     with subprocess.Popen(
-        ["dpkg-deb", "--fsys-tarfile", os.fspath(archive)], stdout=subprocess.PIPE
-    ) as files:
-        subprocess.run(tar, stdin=files.stdout, check=True)
-    fields = _output("dpkg-deb", "--field", os.fspath(archive))
-    name = _output("dpkg-deb", "--field", os.fspath(archive), "Package").strip()
-    with (database / "status").open("a") as status:
-        status.write(f"{fields.rstrip()}\nStatus: install ok installed\n\n")
-    listing = subprocess.run(
-        f"dpkg-deb --fsys-tarfile '{archive}' | tar --list",
-        shell=True,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+        ["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE
+    ) as unpacked:
+        listing = _output(
+            *tar, *(f"--exclude=./{path}" for path in _LEFT_OUT), file=unpacked.stdout
+        )
     paths = "".join(f"{line[1:].rstrip('/') or '/.'}\n" for line in listing.splitlines())
+    name = _output("dpkg-deb", "--field", archive, "Package").strip()
     (database / "info" / f"{name}.list").write_text(paths)
+    with (database / "status").open("a") as status:
+        fields = _output("dpkg-deb", "--field", archive)
+        status.write(f"{fields.rstrip()}\nStatus: install ok installed\n\n")
 
 
-def _output(*words: str) -> str:
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+def _output(*words: str | Path, file: IO[bytes] | None = None) -> str:
+    return subprocess.run(words, stdin=file, stdout=subprocess.PIPE, check=True, text=True).stdout
