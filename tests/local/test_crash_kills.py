@@ -61,7 +61,7 @@ def finished(clew: TrackedProject) -> dict[str, Any]:
     """Everything that is known of the executions that have ended."""
     with clew.opened() as project:
         return {
-            found.id: project.show(found.id, detail=True)
+            found.id: found.details
             for found in project.executions()
             if found.state in ("done", "failed")
         }
