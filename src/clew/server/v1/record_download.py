@@ -27,8 +27,8 @@ from clew.server.ingest_limits import IngestTransfers
 from clew.server.parsing.event_batches import Malformed
 from clew.server.v1.dependencies import ProjectDep
 from clew.server.v1.document_router import DocumentRouter
-from clew.server.v1.executions import Id
 from clew.server.v1.ingest import INGEST_RESPONSES, Digests, parse_digests
+from clew.server.v1.records.executions import Id
 from clew.store import Store
 
 router = DocumentRouter(prefix="/api/v1", tags=["giving"], responses=INGEST_RESPONSES)

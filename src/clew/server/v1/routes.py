@@ -10,20 +10,11 @@ from fastapi.routing import iter_route_contexts
 from starlette.responses import JSONResponse
 
 import clew
-from clew.server.v1 import (
-    executions,
-    lineage,
-    logs,
-    maintenance,
-    notes,
-    run_progress,
-    runs,
-    status,
-    traffic,
-    versions,
-)
+from clew.server.v1 import maintenance, status, traffic
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.document_router import describe_documents
+from clew.server.v1.records import executions, lineage, notes, versions
+from clew.server.v1.runs import logs, run_progress, runs
 
 PREFIX = "/api/v1"
 _MODULES = (

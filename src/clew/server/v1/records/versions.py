@@ -22,7 +22,12 @@ from clew.server.http.problems import problem_response
 from clew.server.server_state import Service
 from clew.server.v1.dependencies import ProjectDep, ServiceDep, Text
 from clew.server.v1.document_router import DocumentRouter
-from clew.server.v1.previews import MAX_IMAGE_BYTES, MAX_TEXT_BYTES, image_type, make_preview
+from clew.server.v1.records.previews import (
+    MAX_IMAGE_BYTES,
+    MAX_TEXT_BYTES,
+    image_type,
+    make_preview,
+)
 from clew.store import Store
 
 router = DocumentRouter(tags=["versions"])

@@ -10,7 +10,7 @@ from clew.api.local.notes import MAX_LENGTH, note, tag
 from clew.documents.notes import Notes, Tags
 from clew.server.v1.dependencies import ProjectDep, Target, Text
 from clew.server.v1.document_router import DocumentRouter
-from clew.server.v1.executions import Id
+from clew.server.v1.records.executions import Id
 
 router = DocumentRouter(tags=["notes"])
 

@@ -24,8 +24,8 @@ from clew.server.http.server_sent_events import (
 from clew.server.server_state import Service
 from clew.server.v1.dependencies import ProjectDep, ServiceDep
 from clew.server.v1.document_router import DocumentRouter
-from clew.server.v1.log_feed import LogChunk, follow_log
-from clew.server.v1.runs import Id, TaskName, full_task_id
+from clew.server.v1.runs.log_feed import LogChunk, follow_log
+from clew.server.v1.runs.runs import Id, TaskName, full_task_id
 
 router = DocumentRouter(tags=["runs"])
 

@@ -26,7 +26,7 @@ from clew.pipelines.runs.run_list import Position
 from clew.server.run_requests import queue_run
 from clew.server.v1.dependencies import Limit, ProjectDep, ServiceDep, Text
 from clew.server.v1.document_router import DocumentRouter
-from clew.server.v1.run_requests import ResumeRequest, RunRequest
+from clew.server.v1.runs.run_requests import ResumeRequest, RunRequest
 
 router = DocumentRouter(tags=["runs"])
 

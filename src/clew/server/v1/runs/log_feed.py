@@ -17,7 +17,7 @@ from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs
 from clew.run import execution_locks
 from clew.server.polling_feed import Feed
 from clew.server.server_state import Service
-from clew.server.v1.run_progress import database_version
+from clew.server.v1.runs.run_progress import database_version
 
 _BUFFER_BYTES = 4 * MAX_BYTES
 """The last part of a log, kept for its followers."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.documents.ids import Digest
-from clew.server.v1.previews import MAX_TEXT_BYTES, make_preview
+from clew.server.v1.records.previews import MAX_TEXT_BYTES, make_preview
 
 preview = partial(make_preview, "e1:x@1", Digest("blake3:00"))
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest"

@@ -28,7 +28,7 @@ from clew.server.http.server_sent_events import (
 from clew.server.polling_feed import Feed
 from clew.server.server_state import Service
 from clew.server.v1.dependencies import ServiceDep
-from clew.server.v1.runs import Id
+from clew.server.v1.runs.runs import Id
 
 router = APIRouter(tags=["runs"])
 
