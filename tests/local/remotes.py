@@ -1,5 +1,6 @@
 """Remotes for tests of push and pull: in a directory and in a real S3 server."""
 
+import json
 import os
 import random
 import re
@@ -14,6 +15,7 @@ from typing import Any
 from tests.driver import Project
 from tests.wait import wait_until
 
+from clew.documents.document import encode
 from clew.store.packs import pack_format
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "s3-secret-of-the-tests"}
@@ -143,7 +145,7 @@ def executions_by_uid(clew: Project) -> dict[str, Any]:
     found = {}
     with clew.opened() as opened:
         for execution in opened.executions():
-            shown = dict(execution.details)
+            shown = json.loads(encode(execution.details))
             del shown["id"], shown["collection"], shown["made_elsewhere"], shown["signed_by"]
             for process in shown["tree"]:
                 process["id"] = process["id"].partition(".")[2]

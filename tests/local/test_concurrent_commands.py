@@ -84,7 +84,7 @@ def test_killed_and_new_executions_at_the_same_time(clew: TrackedProject) -> Non
     with clew.opened() as project:
         for execution, state in states.items():
             shown = project.show(execution, detail=True)
-            edges = [file["path"] for file in shown["files"] if file["path"].endswith("/data")]
+            edges = [file.path for file in shown.files or () if file.path.endswith("/data")]
             assert len(edges) == (1 if state == "done" else len(edges)) <= 1
     clew.assert_intact()
 

@@ -90,6 +90,6 @@ def test_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.folder)
     with clew.open() as opened:
         ran = opened.exec(["true"], pin=["random"])
-        assert pinned(opened.show(ran.id)).keys() == {"random"}
+        assert pinned(opened.show(ran.id).as_json()).keys() == {"random"}
         with pytest.raises(UsageError):
             opened.exec(["true"], pin=["moon"])

@@ -224,7 +224,7 @@ def test_deleting_a_running_run_terminates_it(
     assert made.run_id not in [one.run_id for one in client.list_runs().runs or ()]
     with served.opened() as opened:
         wait_until(
-            "the end of the run", lambda: opened.pipelines.show(made.run_id)["state"] == "canceled"
+            "the end of the run", lambda: opened.pipelines.show(made.run_id).state == "canceled"
         )
 
 

@@ -6,6 +6,8 @@ from clew.documents.document import Document
 
 
 class Note(Document, frozen=True, kw_only=True):
+    """What a user says about an execution, a process or a version."""
+
     key: str
     value: str
     at: datetime

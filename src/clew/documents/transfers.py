@@ -1,10 +1,12 @@
-"""What a push or a pull did."""
+"""Pushes and pulls."""
 
 from clew.documents.document import Document
 from clew.documents.executions import Execution
 
 
 class Transfer(Document, frozen=True, kw_only=True):
+    """What a push or a pull did."""
+
     url: str
     executions: tuple[Execution, ...]
     """Those that travelled, as they are called here."""
