@@ -1,5 +1,7 @@
 """`clew rm`."""
 
+import os
+import pty
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,23 @@ def test_without_a_terminal_it_takes_yes(clew: Project) -> None:
     assert clew.error("rm", "e1", status=4)[0] == "not-allowed"
     assert "grep" in clew("rm", "e1", "--dry-run").stderr
     assert ids(clew) == ["e1", "e2"]
+
+
+def test_what_was_shown_is_removed(clew: Project) -> None:
+    """Not what is the latest when the user confirms."""
+    ours, theirs = pty.openpty()
+    process = clew.start("rm", "latest", stdin=theirs, stderr=theirs, text=False)
+    os.close(theirs)
+    prompt = b""
+    while b"[y/N]" not in prompt:
+        prompt += os.read(ours, 1000)
+    clew("exec", "--", "true")
+    os.write(ours, b"y\n")
+    process.communicate(timeout=60)
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"e2 " in prompt
+    assert ids(clew) == ["e1", "e3"]
 
 
 def test_all_or_none(clew: Project) -> None:

@@ -97,7 +97,7 @@ def test_on_a_terminal_the_user_is_asked(victim: Project) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     process = victim.start(
-        *("repeat", "e1"),
+        *("repeat", "latest"),
         stdin=theirs,
         text=False,
         start_new_session=True,
@@ -105,14 +105,24 @@ def test_on_a_terminal_the_user_is_asked(victim: Project) -> None:
     )
     os.close(theirs)
     prompt = b""
-    while b"nothing)" not in prompt:
+    while b"cancel)" not in prompt:
         prompt += os.read(ours, 1000)
+    victim("exec", "--", "true")  # now this is the latest, but the user was asked about the other
     os.write(ours, b"typed-by-the-user\n")
     out, err = process.communicate(timeout=60)
     os.close(ours)
     assert NAME.encode() in prompt
     assert out.startswith(b"17 ***")
     assert b"typed-by-the-user" not in out + err
+
+
+def test_the_latest_gets_nothing_that_the_user_meant_for_another(victim: Project) -> None:
+    for option in (["--secret", NAME], ["--network"], ["--gpu"]):
+        code, message, hint = victim.error("repeat", "latest", *option, status=4)
+        assert (code, "made elsewhere" in message) == ("not-allowed", True)
+        assert hint.endswith("clew repeat e1")
+    victim("exec", "--", "true")
+    victim("repeat", "latest", "--network")
 
 
 def test_repeats_of_records_made_elsewhere_get_no_secrets(victim: Project) -> None:

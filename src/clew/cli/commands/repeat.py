@@ -22,7 +22,6 @@ from clew.cli.output import (
 from clew.cli.secrets import run_with_secrets, secret_option
 
 if TYPE_CHECKING:
-    from clew.api import Project
     from clew.documents.repeats import Repeated
 
 DIFFERENT = 3
@@ -123,14 +122,22 @@ def repeat_execution(
 ) -> int:
     """Repeat an execution and print the result on stderr; with --json, on stdout."""
     import clew
+    from clew.errors import NotAllowed
+    from clew.prov.graph import LATEST
 
     with clew.open() as project:
+        found = project.execution(execution)  # once: another may be the latest after a prompt
+        if execution == LATEST and found.made_elsewhere and (network or gpu or secrets):
+            raise NotAllowed(
+                f"the latest execution is {found.id}, which was made elsewhere",
+                hint=f"to allow it that, name it: clew repeat {found.id}",
+            )
         repeated = run_with_secrets(
             project,
             secrets,
             lambda: project.repeat(
-                execution,
-                parameters=_find_words(project, execution, parameters),
+                found.uid,
+                parameters=_find_words(found.command, parameters),
                 network=network,
                 gpu=gpu,
                 incremental=incremental,
@@ -153,9 +160,7 @@ def _parse_parameter(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _find_words(
-    project: Project, execution: str, parameters: Sequence[tuple[str, str]]
-) -> dict[int, str]:
+def _find_words(command: Sequence[str], parameters: Sequence[tuple[str, str]]) -> dict[int, str]:
     """The words of the command that the parameters replace, by position."""
     words: dict[int, str] = {}
     for name, value in parameters:
@@ -164,7 +169,7 @@ def _find_words(
         else:
             from clew.replay.repeat.parameters import set_parameter
 
-            position, word = set_parameter(project.execution(execution).command, name, value)
+            position, word = set_parameter(command, name, value)
             words[position] = word
     return words
 

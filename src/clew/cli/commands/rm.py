@@ -36,7 +36,7 @@ def command(ids: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> No
                 yes=yes,
                 hint="add --yes to remove, or --dry-run to only show it",
             )
-            project.remove(ids)
+            project.remove([execution.uid for execution in removed])  # `latest` may be another now
     if as_json:
         print_json({"removed": [execution.id for execution in removed], "dry_run": dry_run})
     elif not dry_run:
