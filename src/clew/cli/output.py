@@ -50,6 +50,8 @@ def print_json(document: Any) -> None:
     """Print one JSON document on stdout, or the fields of it that `--json=FIELDS` names."""
     indent = 2 if sys.stdout.isatty() else None
     text = json.dumps(select_fields(document), ensure_ascii=False, indent=indent)
+    # JSON may contain the control characters beyond ASCII as they are: a terminal would obey them
+    text = _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     print_bytes(text.encode("utf-8", "replace") + b"\n")
 
 

@@ -1,5 +1,6 @@
 """Sizes, times, tables; and that nothing from outside reaches a terminal raw."""
 
+import json
 import os
 import pty
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.output import escape, format_duration, format_size, shorten_path
+from clew.cli.output import escape, format_duration, format_size, print_json, shorten_path
 
 
 @given(st.text())
@@ -25,6 +26,16 @@ def test_printable_text_stays_as_it_is(text: str) -> None:
 
 def test_escape_codes_become_visible() -> None:
     assert escape("a\x1b[31mb\tc\nd") == "a\\e[31mb\\tc\\nd"
+
+
+def test_json_has_no_control_characters(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """U+009B begins an escape sequence as ESC and [ do, and U+202E reverses the text."""
+    document = {"name": "a\x1b[2J\x7f\x9b31m\u202eb ü"}
+    print_json(document)
+    printed = capfdbinary.readouterr().out.decode()
+    assert printed.rstrip("\n").isprintable()
+    assert "ü" in printed
+    assert json.loads(printed) == document
 
 
 @pytest.mark.parametrize(
