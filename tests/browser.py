@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Error, Page, expect, sync_playwright
+from tests.wait import wait_until
 
 _TIMEOUT = 60_000
 """Milliseconds to wait for what must come; only a failing test waits that long."""
@@ -30,12 +31,20 @@ def launch_browser() -> Iterator[BrowserContext]:
 
 
 def wait_for_value(page: Page, expression: str, expected: Any = True) -> None:
-    """Wait until the expression has the expected value in the page.
+    """Wait until the expression has the expected value in the page; it may be a promise.
 
-    It is checked by time, not by frame: a page that is not painted has no frames.
+    Playwright's `wait_for_function` takes a promise for a value that is true, and does not wait.
     """
-    equal = f"async (expected) => JSON.stringify(await ({expression})) === JSON.stringify(expected)"
-    page.wait_for_function(equal, arg=expected, polling=20)
+
+    def holds() -> bool:
+        try:
+            return bool(page.evaluate(expression) == expected)
+        except Error as error:
+            if "context was destroyed" in error.message:  # the page is being left
+                return False
+            raise
+
+    wait_until(f"{expression} is {expected}", holds)
 
 
 def page_errors(page: Page) -> list[str]:
