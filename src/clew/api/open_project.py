@@ -8,7 +8,8 @@ from pathlib import Path
 from clew import project_directory
 from clew import settings as environment
 from clew.api.local.project import LocalProject, open_local_project
-from clew.api.project import Project, StrPath
+from clew.api.parameter_types import StrPath
+from clew.api.project import Project
 
 
 def open(  # noqa: A001 (the public name is clew.open)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from clew import log
 from clew.api.delivery import unsent
 from clew.api.delivery.http_client import Server, connect_server
-from clew.api.project import Progress, ignore_progress
+from clew.api.parameter_types import Progress, ignore_progress
 from clew.errors import ClewError, NotFound
 from clew.store.errors import Unreachable
 

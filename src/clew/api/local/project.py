@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew import project_directory
-from clew.api.project import Progress, Project, Say, StrPath, ignore_message, ignore_progress
+from clew.api.parameter_types import Progress, Say, StrPath, ignore_message, ignore_progress
+from clew.api.project import Project
 from clew.api.project_context import ProjectState
 from clew.errors import NotFound, UsageError
 from clew.settings import Settings

@@ -12,7 +12,7 @@ from pathlib import Path
 from clew import project_directory as directories
 from clew.api.delivery.delivery import Uploader
 from clew.api.delivery.http_client import Server
-from clew.api.project import Progress, ignore_progress
+from clew.api.parameter_types import Progress, ignore_progress
 from clew.settings import Settings
 from clew.store import Store
 from clew.store.remotes.server_fetch import fetch_contents

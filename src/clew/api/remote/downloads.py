@@ -20,7 +20,7 @@ from clew.errors import ClewError, Damaged, NotAllowed
 from clew.safe_path import SafeDirectory, check_escaped
 
 if TYPE_CHECKING:
-    from clew.api.project import StrPath
+    from clew.api.parameter_types import StrPath
 
 _WORK_SECONDS = 3600.0
 """The time-out of an export: enough for a large image."""

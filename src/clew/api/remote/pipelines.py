@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from clew.api.project import Pipelines, Say, StrPath, ignore_message
+from clew.api.parameter_types import Say, StrPath, ignore_message
+from clew.api.pipelines import Pipelines
 from clew.api.remote import downloads
 from clew.api.remote.client import Client, parse, task_path
 from clew.documents.differences import RunDiff

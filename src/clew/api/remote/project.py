@@ -21,7 +21,8 @@ from clew import project_directory as directories
 from clew.api.delivery.http_client import Server, connect_server
 from clew.api.executions import Execution, ExecutionList, Outcome
 from clew.api.local.project import LocalProject, open_local_project
-from clew.api.project import Progress, Project, Say, StrPath, ignore_message, ignore_progress
+from clew.api.parameter_types import Progress, Say, StrPath, ignore_message, ignore_progress
+from clew.api.project import Project
 from clew.api.remote import downloads
 from clew.api.remote.client import API, Client, parse
 from clew.api.results import (

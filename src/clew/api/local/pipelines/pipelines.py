@@ -7,7 +7,8 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.api.project import Pipelines, Say, StrPath, ignore_message
+from clew.api.parameter_types import Say, StrPath, ignore_message
+from clew.api.pipelines import Pipelines
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
