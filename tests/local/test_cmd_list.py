@@ -4,9 +4,14 @@ import os
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 from tests.driver import EXECUTION, Project, workflow
 from tests.unit.prov.execution_builder import ExecutionBuilder
+
+from clew.cli.commands.list import build_tree
+from clew.documents.executions import Execution
+from clew.documents.ids import ExecutionId, Uid
 
 
 def test_executions_newest_first(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
@@ -110,3 +115,16 @@ def test_the_shell_completes_ids_and_names(
     assert {line.split(",")[1] for line in told.splitlines()} == (
         {"e1", "e2"} if incomplete == "e" else {"clean"} if incomplete == "cl" else {"latest"}
     )
+
+
+def test_a_tree_is_cut_where_it_is_too_deep_for_json() -> None:
+    chain = [
+        Execution(id=ExecutionId(f"e{n + 1}"), uid=Uid(f"{n:032x}"), command=[], state="done")
+        for n in range(2000)
+    ]
+    derived = [
+        msgspec.structs.replace(one, parent=ExecutionId(f"e{n}")) for n, one in enumerate(chain)
+    ]
+    roots = build_tree(derived[::-1])
+    assert [root.id for root in roots[:2]] == ["e1901", "e1801"]
+    assert len(msgspec.to_builtins(roots)) == 20

@@ -29,6 +29,8 @@ from clew.documents.executions import Change, Execution, ExecutionNode
 _SHOWN = 20
 """How many executions a terminal shows unless the user says otherwise."""
 _LAUNCHER = "/clew/pipelines/tasks/launcher.py"
+_DEEPEST = 100
+"""Levels of a tree."""
 _UNITS = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGO = re.compile(r"(\d{1,6}) *(s|min|m|h|d|w)")
 
@@ -164,13 +166,16 @@ def format_state(state: str, status: int | None, signal: int | None) -> str:
 
 def build_tree(executions: Sequence[Execution]) -> list[ExecutionNode]:
     """The executions whose parents are not among them, newest first; those derived from them are
-    their `children`, oldest first."""
+    their `children`, oldest first. Below the deepest level a new tree begins: pulled records may
+    name each other without end, and JSON cannot be nested so far."""
     from clew.replay.repeat.parameters import list_changes
 
     nodes: dict[str | None, ExecutionNode] = {}
+    levels: dict[str | None, int] = {}
     roots = []
     for execution in reversed(executions):
-        parent = nodes.get(execution.parent)
+        level = levels.get(execution.parent, 0)
+        parent = nodes.get(execution.parent) if level < _DEEPEST else None
         node = ExecutionNode(**asdict(execution), children=[])
         if parent is None:
             roots.append(node)
@@ -182,6 +187,7 @@ def build_tree(executions: Sequence[Execution]) -> list[ExecutionNode]:
             node = replace(node, how=how, changes=changes)
             parent.children.append(node)
         nodes[execution.id] = node
+        levels[execution.id] = 1 if parent is None else level + 1
     return roots[::-1]
 
 
