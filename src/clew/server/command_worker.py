@@ -19,7 +19,8 @@ import msgspec
 from clew import settings
 from clew.api.local.checkouts import commit_files
 from clew.api.local.project import LocalProject, open_local_project
-from clew.api.local.recreate import ClientFiles, Recreation
+from clew.api.local.recreate import Recreation
+from clew.api.local.recreation_sources import ClientFiles
 from clew.api.local.repeat import repeat
 from clew.api.pipeline_artifacts import is_run
 from clew.api.remote.caller_paths import ClientPaths

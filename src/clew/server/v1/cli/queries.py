@@ -15,7 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from clew.api.local.checkouts import describe_checkout, kept_digests
 from clew.api.local.notes import note as add_note
 from clew.api.local.project import LocalProject
-from clew.api.local.recreate import ClientFiles, Recreation
+from clew.api.local.recreate import Recreation
+from clew.api.local.recreation_sources import ClientFiles
 from clew.api.local.versions import check_stored, find, find_stored
 from clew.api.remote.caller_paths import ClientPaths
 from clew.documents.document import encode
