@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from clew import disk_reserve
+from clew import reserve_file
 from clew.documents.ids import Uid
 from clew.errors import ClewError, NoProject, NotAllowed
 from clew.redaction import CREDENTIALS, credential_globs
@@ -226,7 +226,7 @@ def create(root: Path) -> ProjectDirectory:
         token = os.open(draft / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(token, "w") as file:
             file.write(os.urandom(32).hex() + "\n")
-        disk_reserve.make(draft)
+        reserve_file.make(draft)
         draft.rename(root / NAME)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)

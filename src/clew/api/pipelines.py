@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.documents.differences import RunDiff
     from clew.documents.repeats import RepeatedRun
     from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
-    from clew.pipelines.runner.run_options import Change
+    from clew.pipelines.runner.run_types import Change
 
 
 class Pipelines(Protocol):

@@ -5,6 +5,6 @@ queries or rules: each package keeps its SQL in its own modules. Imported by `pr
 """
 
 from clew.db.connect import PATIENCE, connect
-from clew.db.connection import Connection
+from clew.db.connection_interface import Connection
 
 __all__ = ["PATIENCE", "Connection", "connect"]

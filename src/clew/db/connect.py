@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clew.db.connection import Connection
+from clew.db.connection_interface import Connection
 from clew.errors import UsageError
 
 PATIENCE = 30.0

@@ -19,7 +19,7 @@ import psycopg
 from psycopg import conninfo, errors
 
 from clew.db import migration_runner
-from clew.db.connection import MAX_VALUES, VALUES, Connection, Result, Row
+from clew.db.connection_interface import MAX_VALUES, VALUES, Connection, Result, Row
 from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed, UsageError
 
 T = TypeVar("T")

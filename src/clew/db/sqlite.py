@@ -19,9 +19,9 @@ from itertools import chain
 from pathlib import Path
 
 from clew.db import migration_runner
-from clew.db.connection import VALUES, Connection, Result, Row
-from clew.disk_reserve import is_full
+from clew.db.connection_interface import VALUES, Connection, Result, Row
 from clew.errors import MAKE_ROOM, Busy, ClewError, Damaged, Full, NotAllowed
+from clew.reserve_file import is_full
 
 PATIENCE = 30.0
 """Seconds to wait for another writer before giving up."""

@@ -2,7 +2,7 @@
 
     events, event_numbers   the event types, their numbers and kinds
     fold, tables, graph   events to rows; the graph of one project
-    facets, import_scope, record_schema, signatures   checks of records from another party
+    facets, import_scope, record_schema, imported_signatures   checks of records from another party
     queries               lineage, executions, files, runs, search
     export                W3C PROV, RO-Crate, events, reports
 

@@ -25,7 +25,7 @@ from clew.prov.events import (
 from clew.prov.locators import decode_text
 from clew.redaction import Redactor
 from clew.run import record_errors
-from clew.run.launch.execution_backend import ExecutionHost
+from clew.run.launch.execution_host import ExecutionHost
 from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.stdio.streams import StreamCapture, Streams
 from clew.store import Store

@@ -13,7 +13,7 @@ from clew.prov.graph import Graph
 from clew.prov.queries.executions import get_execution
 from clew.run import execution_locks
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.outcome import RecordingResult, unfolded_execution
+from clew.run.recording_result import RecordingResult, unfolded_execution
 from clew.settings import Settings
 
 _NOT_PINNED = UsageError(

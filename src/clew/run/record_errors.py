@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from clew.disk_reserve import NO_ROOM, is_full
 from clew.documents.ids import Digest
 from clew.errors import (
     MAKE_ROOM,
@@ -19,6 +18,7 @@ from clew.errors import (
 )
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Content, Looked
+from clew.reserve_file import NO_ROOM, is_full
 from clew.store import Store
 from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from clew import db, disk_reserve
+from clew import db, reserve_file
 from clew.errors import ClewError, NoDatabase, NotFound
 from clew.project_directory import ProjectDirectory, clew_paths
 from clew.prov.events import AnyEvent, Ended
@@ -35,9 +35,9 @@ from clew.redaction.names import escape_glob
 from clew.run import execution_events, execution_locks, record_errors, recovery
 from clew.run.graph_access import GraphAccess
 from clew.run.launch import signal_forwarding, tracer_process
-from clew.run.launch.execution_backend import ExecutionHost, LaunchOptions, LocalHost
+from clew.run.launch.execution_host import ExecutionHost, LaunchOptions, LocalHost
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.outcome import RecordingResult, unfolded_execution
+from clew.run.recording_result import RecordingResult, unfolded_execution
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.trace_follower import TraceFollower
 from clew.settings import Settings
@@ -149,7 +149,7 @@ class Recording:
                     self._graph.mark_unreachable(NoDatabase(unrecovered.why, hint=hint))
             self._identity = record_errors.file_identity(self._directory.path)
             self._lock = execution_locks.create_spool(self._directory, self._uid)
-            disk_reserve.make(self._directory.path)  # a full disk may have used it up
+            reserve_file.make(self._directory.path)  # a full disk may have used it up
         self._spool = self._directory.spool / self._uid
         self._spool_state = _Spool.REMOVE
         try:

@@ -18,7 +18,7 @@ from clew.server.http.authentication import Authentication, TokenLogin
 from clew.server.http.client_limits import Limits, RequestLimiter
 from clew.server.http.page_headers import SecurityHeaders
 from clew.server.http.problems import error_response, problem_response
-from clew.server.http.request_heads import HeadCheck, parse_host
+from clew.server.http.request_head_check import HeadCheck, parse_host
 from clew.server.http.sessions import API_AUDIENCE, Sessions, apps_audience
 from clew.server.ingest_limits import IngestTransfers
 from clew.server.kfp.routes import router as kfp

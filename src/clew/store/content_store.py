@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from clew.confined_files import HOST, Confined
 from clew.documents.ids import Digest
 from clew.errors import ClewError, Damaged, Full, NoContent, NotAllowed
-from clew.store import content_reader, file_input, leases, open_store
+from clew.store import content_reader, file_input, leases, store_directory
 from clew.store.content_writer import ContentWriter
 from clew.store.errors import REBUILD_HINT, Oversized, from_os
 from clew.store.leases import StoreLock
@@ -50,7 +50,7 @@ class Store:
     def __init__(self, path: Path, *, lease: str | None = None) -> None:
         """Open the store in `path`, or make one. `lease` names the work that will put content."""
         self.path = path
-        self.writable = open_store.prepare_directory(path)
+        self.writable = store_directory.prepare_directory(path)
         self._lock = threading.RLock()
         self._lease = lease or leases.ANONYMOUS
         try:
@@ -58,7 +58,7 @@ class Store:
         except OSError as error:
             raise from_os(error, doing=f"open the store {path}") from error
         try:
-            self._index, self._damage = open_store.open_index(
+            self._index, self._damage = store_directory.open_index(
                 path, store_lock=self._store_lock, writable=self.writable
             )
             if isinstance(self._damage, Full) and lease is not None:

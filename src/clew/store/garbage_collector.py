@@ -18,8 +18,8 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from clew.disk_reserve import NO_ROOM
 from clew.errors import Busy
+from clew.reserve_file import NO_ROOM
 from clew.store.content_reader import ContentReader
 from clew.store.errors import from_os
 from clew.store.index import Index

@@ -25,7 +25,7 @@ from clew.viewer.directory_listing import MAX_ENTRIES, list_directory
 from clew.viewer.download import FileResponse
 from clew.viewer.origin_check import refuse_request
 from clew.viewer.problems import error_response, problem_response
-from clew.viewer.request_body import receive_upload
+from clew.viewer.upload_body import receive_upload
 from clew.viewer.volume import Volume
 
 _LOG = logging.getLogger("clew.viewer")

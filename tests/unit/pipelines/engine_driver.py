@@ -6,7 +6,7 @@ from typing import Any
 from tests.unit.pipelines.compiled_pipelines import leaf
 
 from clew.pipelines.engine.engine import READY_LIMIT, Engine, StartTask, TaskFinished, TaskResult
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.ir import Pipeline
 from clew.pipelines.spec.values import Values
 

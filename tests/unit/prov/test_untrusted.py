@@ -13,12 +13,12 @@ from clew.db import Connection
 from clew.prov.events import Version
 from clew.prov.export.notes import LONGEST, PortableNote, export_notes, import_notes
 from clew.prov.graph import Graph
+from clew.prov.imported_signatures import Signature, add_signatures
 from clew.prov.queries.contents import find_producers
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.lineage.lineage import trace_lineage
 from clew.prov.queries.notes import add_note, find_current_source, list_notes
 from clew.prov.queries.same_command import find_same_command
-from clew.prov.signatures import Signature, add_signatures
 from clew.prov.tables import IMPORTED
 
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from clew import disk_reserve, log, signing
+from clew import log, reserve_file, signing
 from clew.api.executions import Execution
 from clew.api.local.executions import find_execution
-from clew.api.local.share import MAX_EVENT_BYTES
+from clew.api.local.push_pull import MAX_EVENT_BYTES
 from clew.documents.maintenance import Check, Problem, Reclaimed
 from clew.errors import Busy, ClewError, Full, UsageError
 from clew.prov.events import from_batch
 from clew.prov.import_scope import find_facts_out_of_scope
+from clew.prov.imported_signatures import find_unsigned_changes, list_all_signatures
 from clew.prov.queries.contents import list_live_digests
 from clew.prov.queries.formats import execution_id
-from clew.prov.signatures import find_unsigned_changes, list_all_signatures
 from clew.store import Store
 from clew.store.types import format_digest
 
@@ -40,7 +40,7 @@ def _recover_executions(project: ProjectState) -> list[UnrecoveredExecution]:
 @contextmanager
 def using_reserve(project: ProjectState) -> Iterator[None]:
     """Let the body work on a full disk, in the project's reserve."""
-    with disk_reserve.spent(project.directory.path):
+    with reserve_file.spent(project.directory.path):
         try:
             yield
         except Full as error:

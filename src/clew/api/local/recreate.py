@@ -28,7 +28,7 @@ from clew.prov.queries.formats import STREAM, path_fields
 from clew.prov.queries.targets import Target
 from clew.replay.repeat.replay_runner import ReplayRunner
 from clew.replay.repeat.secret_values import SecretValues
-from clew.run.launch.execution_backend import Derivation
+from clew.run.launch.execution_host import Derivation
 from clew.store import Store
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from clew.prov.queries import contents
 from clew.prov.queries.execution_record import ExecutionRecord, Version, load_record
 from clew.prov.queries.formats import execution_id, path_fields
 from clew.prov.queries.lineage import content_links
-from clew.prov.queries.lineage.steps import LineageQueries
+from clew.prov.queries.lineage.lineage_sql import LineageQueries
 from clew.prov.queries.targets import Target
 from clew.prov.row_keys import digest_bytes, digest_text
 from clew.redaction import credential_check, open_readonly, withheld_matcher

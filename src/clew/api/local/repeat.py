@@ -93,7 +93,7 @@ def run_plan(
     from clew.replay.compare.volatile_rules import load_rules
     from clew.replay.repeat import repeat_report
     from clew.replay.repeat.replay_runner import ReplayRunner
-    from clew.run.launch.execution_backend import Derivation
+    from clew.run.launch.execution_host import Derivation
 
     uid = record.execution.uid
     derivation = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))

@@ -37,8 +37,8 @@ from clew.pipelines.runs.run_states import (
 )
 
 if TYPE_CHECKING:
-    from clew.pipelines.engine.scopes import Node
-    from clew.pipelines.runner.run_options import Change
+    from clew.pipelines.engine.run_state import Node
+    from clew.pipelines.runner.run_types import Change
 
 _POLL_SECONDS = 0.3
 """Seconds between queries for the state of a run or the output of a task."""
@@ -218,7 +218,7 @@ class _TaskState(NamedTuple):
 
 
 def _report_changes(run: RunWithTasks, known: dict[str, TaskState], watch: Watch) -> None:
-    from clew.pipelines.runner.run_options import Change
+    from clew.pipelines.runner.run_types import Change
 
     for task in run.tasks:
         state = task.state

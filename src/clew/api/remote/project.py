@@ -351,7 +351,7 @@ class RemoteProject(Project):
         sign: bool = True,
         progress: Progress | None = None,
     ) -> Transfer:
-        from clew.api.local.share import push
+        from clew.api.local.push_pull import push
         from clew.api.remote.share import RemoteEndpoint
 
         return push(RemoteEndpoint(self.client), fspath(url), ids, progress, sign=sign)
@@ -369,13 +369,13 @@ class RemoteProject(Project):
         *,
         progress: Progress | None = None,
     ) -> Transfer:
-        from clew.api.local.share import pull
+        from clew.api.local.push_pull import pull
         from clew.api.remote.share import RemoteEndpoint
 
         return pull(RemoteEndpoint(self.client), fspath(url), ids, progress)
 
     def shared(self, url: StrPath, *, warn: Say | None = None) -> list[dict[str, Any]]:
-        from clew.api.local.share import shared
+        from clew.api.local.push_pull import shared
         from clew.api.remote.share import RemoteEndpoint
 
         return shared(RemoteEndpoint(self.client), fspath(url), warn)

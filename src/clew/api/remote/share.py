@@ -13,14 +13,14 @@ import msgspec
 
 from clew import project_directory as directories
 from clew.api.delivery.delivery import Uploader
-from clew.api.local.share import Records
+from clew.api.local.push_pull import Records
 from clew.api.remote import content_transfer
 from clew.api.remote.client import API, Client, parse
 from clew.documents.ids import Digest
 from clew.documents.records import RecordParts
 from clew.prov.events import to_batch
 from clew.prov.export.notes import PortableNote
-from clew.prov.signatures import Signature
+from clew.prov.imported_signatures import Signature
 from clew.store import Store
 from clew.store.remotes import Remote, open_remote
 from clew.store.types import format_digest, parse_digest

@@ -16,7 +16,7 @@ from clew.cli.output import print_json, print_line, print_message, print_table
 from clew.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from clew.api.metrics import Measured
+    from clew.api.metric_collection import Measured
     from clew.cli.plot import Points
 
 
@@ -58,7 +58,7 @@ def command(
     if (against or output) and not plot:
         raise UsageError("--against and -o need --plot METRIC", hint="clew metrics --help")
     import clew
-    from clew.api.metrics import collect_metrics
+    from clew.api.metric_collection import collect_metrics
 
     with clew.open() as project:
         rows = collect_metrics(project, ids, limit=limit)

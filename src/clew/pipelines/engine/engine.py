@@ -22,7 +22,7 @@ from clew.pipelines.engine.input_resolution import (
     resolve_inputs,
     select_declared,
 )
-from clew.pipelines.engine.scopes import Node, Scope, collect_outputs, join_path
+from clew.pipelines.engine.run_state import Node, Scope, collect_outputs, join_path
 from clew.pipelines.spec.conditions import CannotCompare
 from clew.pipelines.spec.ir import Dag, Importer, Pipeline
 from clew.pipelines.spec.values import Values

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clew.pipelines.engine.scopes import Node, Scope
+from clew.pipelines.engine.run_state import Node, Scope
 from clew.pipelines.spec.ir import (
     Constant,
     Dag,

@@ -14,12 +14,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.runner import task_events
 from clew.pipelines.runner.cancellation import is_cancel_requested
 from clew.pipelines.runner.graph_writer import Batch, GraphWriter
 from clew.pipelines.runner.live_logs import LiveLogs
-from clew.pipelines.runner.run_options import ResumedRun
+from clew.pipelines.runner.run_types import ResumedRun
 from clew.pipelines.runner.task_events import TaskEnd
 from clew.pipelines.runner.task_reuse import Verdict
 from clew.pipelines.spec.values import Values

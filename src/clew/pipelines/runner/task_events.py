@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.runner.task_reuse import Verdict
 from clew.pipelines.spec.values import Artifact, Values
 from clew.pipelines.tasks.attempt import Attempt

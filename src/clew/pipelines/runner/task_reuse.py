@@ -19,7 +19,7 @@ from blake3 import blake3
 from msgspec import Struct, field
 
 from clew import db
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.run_directory import RUNS
 from clew.pipelines.spec.ir import Command, PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path

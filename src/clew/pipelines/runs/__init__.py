@@ -1,10 +1,10 @@
 """All pipeline runs of a project: queued, leased, performed, listed.
 
-    run_queue       requests for runs, queued in the database and claimed by workers
-    leases          which claims have expired; `lease_holder` renews one
-    requested_runs  performs a claimed request; `perform` runs, resumes and cancels here
-    run_list        all runs and their states, from the requests and the record
-    pipeline_specs  the texts of requested pipelines
+    run_queue        requests for runs, queued in the database and claimed by workers
+    lease_watcher    which claims have expired; `lease_holder` renews one
+    perform_request  performs a claimed request; `perform` runs, resumes and cancels here
+    run_list         all runs and their states, from the requests and the record
+    pipeline_specs   the texts of requested pipelines
 
 The command line, the routes and the workers of a server are thin layers over this package, so all
 of them show the same. Never contains HTTP. Imported by `api` and `server`.

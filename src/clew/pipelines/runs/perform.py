@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import Busy, ClewError, UsageError
-from clew.pipelines.runner.run_options import PipelineRun, ResumedRun, RunOptions
+from clew.pipelines.runner.run_types import PipelineRun, ResumedRun, RunOptions
 from clew.pipelines.runs.open_project import OpenProject
 from clew.pipelines.runs.run_states import ACTIVE_STATES, check_resumable, not_running_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.pipelines.runner.run_options import Change
+    from clew.pipelines.runner.run_types import Change
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
     from clew.pipelines.tasks.worker_pool import WorkerPool
 

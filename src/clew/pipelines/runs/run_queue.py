@@ -14,7 +14,7 @@ from typing import Any
 
 from clew.errors import NotFound, UsageError
 from clew.pipelines.runs import pipeline_specs
-from clew.pipelines.runs.leases import LeaseWatcher
+from clew.pipelines.runs.lease_watcher import LeaseWatcher
 from clew.prov.graph import Graph
 
 MAX_TRIES = 3

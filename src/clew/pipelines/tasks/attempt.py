@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.run_directory import RUNS
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path

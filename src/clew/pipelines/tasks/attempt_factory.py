@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.command_words import expand_word, output_placeholders
 from clew.pipelines.spec.document_part import InvalidPipeline
 from clew.pipelines.spec.ir import Command, Pipeline, PythonFunction

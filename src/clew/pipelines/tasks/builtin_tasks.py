@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput, import_artifact
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.ir import Importer, VolumeClaim
 from clew.pipelines.spec.values import Values
 from clew.pipelines.tasks.attempt import OnEnd

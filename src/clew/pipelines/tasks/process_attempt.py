@@ -27,7 +27,7 @@ from clew.prov.event_numbers import UNSEEN_CONTAINER
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
-from clew.run.launch.execution_backend import LaunchOptions, LocalHost
+from clew.run.launch.execution_host import LaunchOptions, LocalHost
 from clew.run.recorder import Recording
 from clew.run.session.worker_session import WorkerSession
 from clew.run.stdio import streams
@@ -35,7 +35,7 @@ from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
 from clew.settings import Settings
 
-WRAPPER = Path(__file__).with_name("containers") / "wrapper.py"
+TRACED_CLIENT = Path(__file__).with_name("containers") / "traced_client.py"
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
 _TOO_LONG = "its arguments are too long for a command line: pass a file instead"
 
@@ -200,7 +200,7 @@ class Container(Struct):
         )
         plan = {"command": client, "inputs": inputs, "outputs": os.fspath(outputs)}
         (files.directory / "container.json").write_text(json.dumps(plan, ensure_ascii=False))
-        return [sys.executable, "-I", "-S", os.fspath(WRAPPER), os.fspath(files.directory)]
+        return [sys.executable, "-I", "-S", os.fspath(TRACED_CLIENT), os.fspath(files.directory)]
 
     def remove(self) -> None:
         self.runtime.remove(self.name)

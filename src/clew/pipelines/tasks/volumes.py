@@ -20,7 +20,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.document_part import InvalidPipeline
 from clew.pipelines.spec.ir import Command, Component, EnvVar, Mount
 from clew.pipelines.tasks import platform_file

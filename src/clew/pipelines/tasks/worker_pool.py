@@ -16,7 +16,7 @@ from clew.prov.locators import decode_text
 from clew.redaction import Redactor
 from clew.replay.reuse.reuse_types import TaskVariables
 from clew.run.launch import inherited_env
-from clew.run.launch.execution_backend import LocalHost
+from clew.run.launch.execution_host import LocalHost
 from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
 

@@ -24,7 +24,7 @@ from clew.prov.queries.formats import (
     process_id,
     version_id,
 )
-from clew.prov.queries.lineage import steps
+from clew.prov.queries.lineage import lineage_sql
 from clew.prov.queries.lineage.content_links import find_copied_versions
 from clew.prov.queries.show import classify_locator
 from clew.prov.row_keys import digest_text
@@ -111,7 +111,7 @@ def _list_statements(graph: Graph, text: str) -> Iterator[Statement]:
         yield Statement("wasDerivedFrom", "", (_entity(key), _entity(source.key)), attributes)
 
 
-def _source_attributes(version: steps.Version) -> list[tuple[str, Value]]:
+def _source_attributes(version: lineage_sql.Version) -> list[tuple[str, Value]]:
     return [
         ("prov:type", Name(_type(locator_kind(version.locator)))),
         ("prov:label", path_fields(version.locator)["path"]),

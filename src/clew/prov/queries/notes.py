@@ -13,7 +13,7 @@ from clew.documents.document import from_nanoseconds
 from clew.documents.ids import Digest
 from clew.documents.notes import Note
 from clew.prov.graph import Graph
-from clew.prov.queries.lineage.steps import Version
+from clew.prov.queries.lineage.lineage_sql import Version
 from clew.prov.queries.tags import TAG, UNTAG
 from clew.prov.queries.targets import Target
 from clew.prov.row_keys import digest_bytes, digest_text, key_function, location_key

@@ -29,7 +29,7 @@ from clew.replay.sandbox.file_cache import FileCache
 from clew.replay.sandbox.initial_files import listing_reader
 from clew.run import execution_locks
 from clew.run.launch import tracer_process
-from clew.run.launch.execution_backend import Derivation, LaunchOptions
+from clew.run.launch.execution_host import Derivation, LaunchOptions
 from clew.run.launch.pins import Pins
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.store import Store

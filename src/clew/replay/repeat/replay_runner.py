@@ -18,11 +18,11 @@ from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig, require_sandb
 from clew.replay.sandbox.file_cache import FileCache, hold_cache
 from clew.replay.sandbox.initial_files import Entry
 from clew.run import execution_locks, recovery
-from clew.run.launch.execution_backend import Derivation
+from clew.run.launch.execution_host import Derivation
 from clew.run.launch.pins import Pins
 from clew.run.launch.skip_protocol import Decider
-from clew.run.outcome import RecordingResult
 from clew.run.recorder import Recording
+from clew.run.recording_result import RecordingResult
 from clew.settings import Settings
 from clew.store import Store
 from clew.witness.environment import user_name

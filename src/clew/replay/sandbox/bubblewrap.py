@@ -26,7 +26,7 @@ from clew.redaction import Redactor
 from clew.replay.repeat.credential_files import CredentialFile, write_credential_files
 from clew.replay.sandbox.file_cache import Root
 from clew.run.launch import tracer_process
-from clew.run.launch.execution_backend import Derivation, LaunchOptions
+from clew.run.launch.execution_host import Derivation, LaunchOptions
 from clew.run.stdio import streams
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
@@ -73,7 +73,7 @@ class SandboxConfig:
 
 @dataclass
 class Sandbox:
-    """A stage; see `clew.run.launch.execution_backend.Stage`."""
+    """A stage; see `clew.run.launch.execution_host.Stage`."""
 
     root: Root
     config: SandboxConfig

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from clew.run.session.task_output import TaskOutput
+from clew.run.session.task_stdio import TaskOutput
 from clew.run.session.trace_branches import TraceBranch
 from clew.witness.syscalls.trace_format import AnyRecord, Exec, Held, Hidden, Mark, Opening, Signal
 

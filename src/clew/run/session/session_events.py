@@ -17,7 +17,7 @@ from clew.prov.events import AnyEvent, Informed
 from clew.redaction import Redactor
 from clew.run import execution_events, record_errors
 from clew.run.execution_events import ExecutionStart
-from clew.run.launch.execution_backend import LocalHost
+from clew.run.launch.execution_host import LocalHost
 from clew.run.launch.input_snapshot import InputSnapshot
 from clew.run.session.forked_task import ForkedTask, trace_as_command
 from clew.run.session.trace_branches import TraceBranch, TraceSplitter

@@ -28,10 +28,10 @@ from clew.redaction import Redactor
 from clew.run import execution_events, execution_locks, record_errors
 from clew.run.content_ingest import ContentIngest
 from clew.run.launch import tracer_process
-from clew.run.launch.execution_backend import LaunchOptions, LocalHost
+from clew.run.launch.execution_host import LaunchOptions, LocalHost
 from clew.run.launch.pins import UNPINNED
 from clew.run.session.forked_task import ForkedTask
-from clew.run.session.task_output import OutputReader
+from clew.run.session.task_stdio import OutputReader
 from clew.run.session.trace_branches import TraceBranch, TraceSplitter
 from clew.run.stdio import streams
 from clew.settings import Settings

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.db.connection import Row
+from clew.db.connection_interface import Row
 from clew.prov.graph import Graph
 
 Value = str | int

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.server.http.authentication import PUBLIC_PATHS
 from clew.server.http.problems import KUBEFLOW_PREFIXES, problem_response
-from clew.server.http.request_heads import body_length
+from clew.server.http.request_head_check import body_length
 from clew.server.http.server_sent_events import is_event_stream
 
 MB = 1 << 20

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from clew.db.connection import Row
+from clew.db.connection_interface import Row
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
 from clew.server.catalogue import experiments

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from clew.bounded_documents import load_json
-from clew.db.connection import Row
+from clew.db.connection_interface import Row
 from clew.errors import UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue.list_pages import (

@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from clew.db.connection import Row
+from clew.db.connection_interface import Row
 from clew.errors import UsageError
 from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph

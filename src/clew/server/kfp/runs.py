@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from clew.api.local.project import LocalProject
-from clew.db.connection import Row
+from clew.db.connection_interface import Row
 from clew.errors import NotFound
 from clew.pipelines.runs import pipeline_specs, run_queue
 from clew.pipelines.runs.run_queue import NewRun, RunRequest

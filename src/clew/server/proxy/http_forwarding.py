@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from starlette.types import Receive, Scope, Send
 
-from clew.server.http.request_heads import body_length
+from clew.server.http.request_head_check import body_length
 from clew.server.proxy import headers
 from clew.server.proxy.connection_pool import Pool
 from clew.server.proxy.headers import Headers

@@ -30,8 +30,8 @@ from clew.errors import Busy, ClewError, NoDatabase
 from clew.pipelines.runner.cancellation import request_cancel
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.lease_holder import hold_lease, lease_end
-from clew.pipelines.runs.leases import LeaseWatcher
-from clew.pipelines.runs.requested_runs import StandbyWorkers, perform_request
+from clew.pipelines.runs.lease_watcher import LeaseWatcher
+from clew.pipelines.runs.perform_request import StandbyWorkers, perform_request
 from clew.pipelines.runs.run_queue import RunRequest
 from clew.server.log_format import configure
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from clew.errors import ClewError, Damaged, Full, NotAllowed, UsageError
 from clew.store.errors import from_os
 from clew.store.leases import create_locked, is_abandoned
-from clew.store.open_store import sync_directory
+from clew.store.store_directory import sync_directory
 
 DIRECTORIES = ("packs", "tables", "executions")
 TRY_AGAIN = "try again: what has arrived is not sent again"

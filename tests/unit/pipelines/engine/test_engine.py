@@ -9,7 +9,7 @@ from tests.unit.pipelines.compiled_pipelines import constant, leaf, made, pipeli
 from tests.unit.pipelines.engine_driver import INT, EngineDriver, fails
 
 from clew.pipelines.engine.engine import Engine
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.values import Values
 
 # -- any graph

@@ -9,7 +9,7 @@ import pytest
 from clew.db import Connection, connect
 from clew.errors import NotFound, UsageError
 from clew.pipelines.runs import run_queue
-from clew.pipelines.runs.leases import LeaseWatcher
+from clew.pipelines.runs.lease_watcher import LeaseWatcher
 from clew.pipelines.runs.run_list import Position, list_positions
 from clew.prov.graph import Graph
 from clew.server.catalogue.list_fields import RUNS

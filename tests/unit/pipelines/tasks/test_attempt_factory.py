@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.engine.scopes import Node
+from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.command_words import InvalidStructure, find_unknown_in_word
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.executors import parse_executor

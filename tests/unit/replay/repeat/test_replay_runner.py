@@ -11,7 +11,7 @@ from clew.errors import ClewError
 from clew.replay.repeat.repeat_plan import make_plan
 from clew.replay.repeat.replay_runner import ReplayRunner
 from clew.replay.repeat.secret_values import SecretValues
-from clew.run.launch.execution_backend import Derivation
+from clew.run.launch.execution_host import Derivation
 
 
 def test_programs_of_another_architecture_are_refused(tmp_path: Path) -> None:

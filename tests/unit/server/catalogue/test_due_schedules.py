@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clew.db import Connection
 from clew.pipelines.runs import run_queue
-from clew.pipelines.runs.leases import LeaseWatcher
+from clew.pipelines.runs.lease_watcher import LeaseWatcher
 from clew.prov.graph import Graph
 from clew.server.catalogue import due_schedules, schedules
 from clew.server.catalogue.schedules import Schedule

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.db.connection import Row
+from clew.db.connection_interface import Row
 from clew.errors import UsageError
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import NewRun

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clew.documents.differences import RunDiff
     from clew.documents.repeats import RepeatedRun
     from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
-    from clew.pipelines.runner.run_options import Change
+    from clew.pipelines.runner.run_types import Change
 
 
 class LocalPipelines(Pipelines):
@@ -37,7 +37,7 @@ class LocalPipelines(Pipelines):
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
     ) -> RunWithTasks | RunWithCounts:
-        from clew.pipelines.runner.run_options import RunOptions
+        from clew.pipelines.runner.run_types import RunOptions
         from clew.pipelines.runs.perform import run_file
 
         id_ = run_file(

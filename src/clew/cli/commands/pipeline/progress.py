@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clew.cli.output import escape, format_duration, print_message
 
 if TYPE_CHECKING:
-    from clew.pipelines.runner.run_options import Change
+    from clew.pipelines.runner.run_types import Change
 
 _REDRAW_SECONDS = 0.1
 _MAX_TASKS = 8

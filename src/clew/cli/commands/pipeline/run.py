@@ -18,7 +18,7 @@ from clew.cli.project_creation import open_or_create_project
 
 if TYPE_CHECKING:
     from clew.documents.runs import RunWithCounts, RunWithTasks
-    from clew.pipelines.runner.run_options import Change
+    from clew.pipelines.runner.run_types import Change
 
 _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 

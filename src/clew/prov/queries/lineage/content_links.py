@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from clew.documents.ids import Digest
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import STREAM
-from clew.prov.queries.lineage.steps import FOREVER, LineageQueries, Version
+from clew.prov.queries.lineage.lineage_sql import FOREVER, LineageQueries, Version
 from clew.prov.queries.show import classify_locator
 from clew.prov.row_keys import digest_bytes, digest_text
 

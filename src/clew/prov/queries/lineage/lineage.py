@@ -26,13 +26,13 @@ from clew.prov.queries.lineage.content_links import (
     Link,
     find_link,
 )
+from clew.prov.queries.lineage.lineage_sql import FOREVER, Edge, LineageQueries, Version
 from clew.prov.queries.lineage.nodes import (
     build_activity_node,
     build_file_nodes,
     build_unrecorded_node,
     version_ref,
 )
-from clew.prov.queries.lineage.steps import FOREVER, Edge, LineageQueries, Version
 from clew.prov.queries.show import classify_locator
 from clew.prov.queries.targets import Target
 

@@ -17,7 +17,7 @@ from clew.prov.queries.formats import (
     version_id,
 )
 from clew.prov.queries.lineage.content_links import Link
-from clew.prov.queries.lineage.steps import LineageQueries, Version
+from clew.prov.queries.lineage.lineage_sql import LineageQueries, Version
 from clew.prov.queries.notes import find_current_source, find_sources
 from clew.prov.queries.show import classify_locator
 from clew.prov.queries.targets import Target

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.unit.kube.sample_resources import cluster_state, event, notebook
 
-from clew.kube.controller.event_relay import unrelayed_events
+from clew.kube.controller.child_events import unrelayed_events
 from clew.kube.controller.model import Event
 from clew.kube.objects import Json
 

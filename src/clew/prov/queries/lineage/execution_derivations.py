@@ -13,7 +13,7 @@ from clew.prov.queries.executions import EXECUTIONS, ExecutionRef, build_documen
 from clew.prov.queries.files import File
 from clew.prov.queries.formats import execution_id, path_fields
 from clew.prov.queries.lineage.content_links import ContentLinks
-from clew.prov.queries.lineage.steps import LineageQueries, Version
+from clew.prov.queries.lineage.lineage_sql import LineageQueries, Version
 
 How = Literal["file", "copy", "parameter", "repetition", "modification"]
 Found = dict[tuple[int, How], list[str]]

@@ -1,6 +1,6 @@
 """When a lease counts as over: also the database may have been away."""
 
-from clew.pipelines.runs.leases import GRACE_SECONDS, LeaseWatcher
+from clew.pipelines.runs.lease_watcher import GRACE_SECONDS, LeaseWatcher
 
 SECOND = 10**9
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.pipelines.engine.scopes import Node
+    from clew.pipelines.engine.run_state import Node
     from clew.pipelines.spec.ir import Pipeline
     from clew.pipelines.spec.values import Values
     from clew.prov.queries.pipelines.tasks import FinishedTask

@@ -10,7 +10,7 @@ from clew.documents.runs import Run
 from clew.errors import Busy, ClewError, NotFound
 from clew.pipelines.run_directory import PIPELINE
 from clew.pipelines.runner import event_journal
-from clew.pipelines.runner.run_options import PipelineRun, RunOptions
+from clew.pipelines.runner.run_types import PipelineRun, RunOptions
 from clew.pipelines.runs import pipeline_specs
 from clew.pipelines.runs.open_project import OpenProject
 from clew.pipelines.runs.perform import check_ready, resume_record, run_pipeline

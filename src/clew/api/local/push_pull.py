@@ -32,11 +32,11 @@ from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.notes import PortableNote, export_notes, import_notes
 from clew.prov.export.recorded_events import export_events, stored_digests
+from clew.prov.imported_signatures import Signature, add_signatures, list_signatures
 from clew.prov.queries.contents import list_live_digests
 from clew.prov.queries.execution_record import find_inherited_execution
 from clew.prov.queries.executions import ExecutionRef
 from clew.prov.queries.executions import find_execution as find
-from clew.prov.signatures import Signature, add_signatures, list_signatures
 from clew.prov.tables import IMPORTED
 from clew.store import Store
 from clew.store.remotes import Remote, document_name, open_remote
