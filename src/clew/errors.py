@@ -1,11 +1,11 @@
 """The one exception tree.
 
     ClewError
-    ├── UsageError          usage             2    the words of the call are off
+    ├── UsageError          usage             2    invalid arguments
     │   └── SecretsNeeded   secrets-needed    2    a repeat needs values that are not recorded
     ├── NotAllowed          not-allowed       4    permissions, or a prompt that was refused
-    │   └── Rejected        rejected          4    another party's record says what it may not
-    ├── NotFound            not-found         5    an id, a path, a version nobody knows
+    │   └── Rejected        rejected          4    a record from elsewhere makes forbidden claims
+    ├── NotFound            not-found         5    unknown id, path or version
     │   ├── NoProject       no-project        5    no `.clew` here or above
     │   └── NoContent       no-content        5    the version is known, its bytes were never stored
     ├── Damaged             damaged           3    a check found bytes that are not what they say

@@ -3,13 +3,14 @@
 """Join paths from a record, an archive or a server to a directory on disk, and never leave it.
 
 A record may be a stranger's, so its paths are untrusted. All code that writes files from one gets
-their places from a `SafeDirectory`. It rejects names that climb or are not plain, and it makes the
-parent directories itself: a parent that is a symbolic link is an error, no matter who made it. So a
-record cannot write a link `a -> /etc` and then the file `a/passwd`. The last part of a path is not
-looked at: callers write it with calls that do not follow links (a rename, `O_EXCL`, `symlink`).
+their places from a `SafeDirectory`. It rejects names with `..`, and names that are not a single
+component. It makes the parent directories itself: a parent that is a symbolic link is an error, no
+matter who made it. So a record cannot write a link `a -> /etc` and then the file `a/passwd`. The
+last part of a path is not checked: callers write it with calls that do not follow links
+(a rename, `O_EXCL`, `symlink`).
 
-Some names make a directory a project or a repository, whose settings other programs obey. Files for
-a person to look at and work on get other names by `escape_names`.
+Some names make a directory a project or a repository, whose settings other programs obey.
+`escape_names` renames such files where a person works on them.
 
 `open_parent` is for a directory that others change at the same time: a sandbox, seen from outside.
 """
@@ -27,7 +28,7 @@ KERNEL_DIRECTORIES = (b"/proc/", b"/sys/", b"/dev/")
 are never stored or compared."""
 
 _LONGEST = 4096
-"""Bytes: the kernel takes no longer path."""
+"""Bytes of the longest path that the kernel accepts."""
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _DEEPEST = 256
 """Directories: what is much deeper cannot be removed by recursion."""

@@ -79,8 +79,8 @@ def list_files(project: Project, text: str) -> list[ArtifactFile]:
 
 
 def read_artifact(project: Project, text: str) -> Iterator[bytes]:
-    """The content of an artifact that is one file; its metadata as JSON if it has no file, as
-    KFP's metrics."""
+    """The content of an artifact that is one file; its metadata as JSON if it has no file
+    (for example KFP metrics)."""
     task = project.pipelines.task(task_of(text))
     made = task.artifacts.get(text.partition(":")[2], ())
     files = [file for artifact in made for file in _files(project, task, artifact)]

@@ -26,8 +26,8 @@ class Checkout(Document, frozen=True, kw_only=True):
 
 
 class CheckoutFile(Document, frozen=True, kw_only=True):
-    """A file that was added or deleted: its path below the directory, and the one that it has for
-    the execution."""
+    """A file that was added or deleted: its path below the directory, and its path in the
+    execution."""
 
     path: str
     path_b64: str | UnsetType = UNSET

@@ -1,7 +1,7 @@
 """A Secret that several processes share: the first one fills it, the others read it.
 
-The manifests contain the Secrets without data, so that the programs need the right to update these
-two, and not the right to create Secrets, which Kubernetes cannot limit to names.
+The manifests contain the Secrets without data, so the programs need only the right to update
+`clew-server` and `clew-access`. Kubernetes cannot limit the right to create Secrets to names.
 """
 
 import base64

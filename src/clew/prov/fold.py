@@ -41,7 +41,7 @@ Row = tuple[Any, ...]
 _json = msgspec.json.Encoder(order="deterministic")
 _FINISHED_KINDS = MOVES | {"symlink"}
 NEVER = 2**62
-"""The time of a version that only its content speaks of: no other time is later."""
+"""The time of a version that is known only from a content event: no other time is later."""
 TOTALS = ("processes", "inputs", "outputs", "bytes", "new_bytes")
 
 
@@ -49,7 +49,7 @@ class Rows:
     """The rows of some events, by table, each list in the order of its table's key."""
 
     def __init__(self, project: str) -> None:
-        self.executions: dict[str, None] = {}  # in the order they are first spoken of
+        self.executions: dict[str, None] = {}  # in the order they are first mentioned
         self.runs: set[str] = set()
         """Those of them that are pipeline runs."""
         self.names: dict[str, str] = {}
@@ -68,7 +68,7 @@ class Rows:
                 "ended", "used", "generated", "invalidated", "looked", "informed", "alias", "gap",
             )
         }  # fmt: skip
-        self._used, self._looked = self._rows["used"], self._rows["looked"]  # the many
+        self._used, self._looked = self._rows["used"], self._rows["looked"]  # most rows
 
     def add(self, events: Iterable[AnyEvent]) -> None:
         handlers = _HANDLERS

@@ -197,7 +197,7 @@ class Redactor:
 
 
 def _searched_texts(value: str) -> Iterable[bytes]:
-    """What to search for in text: the value, and the find_passwords in it, in every encoding."""
+    """What to search for in text: the value, and the passwords in it, in every encoding."""
     whole = {value, value.strip()}
     for part in find_secret_parts(value):
         whole |= {part, unquote(part)}

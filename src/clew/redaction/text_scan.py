@@ -67,7 +67,7 @@ _FOLLOWING = {"sshpass": ("-p",), "curl": ("-u", "--user"), "redis-cli": ("-a",)
 
 
 def find_passwords(text: str) -> Iterator[str]:
-    """The find_passwords in the addresses of a text (`scheme://user:password@host`)."""
+    """The passwords in the addresses of a text (`scheme://user:password@host`)."""
     if "://" in text:
         for match in re.finditer(_AUTHORITY, text):
             yield match[1]

@@ -97,7 +97,7 @@ class LocalProject(ProjectState, Project):
         from clew.run.recorder import execute
 
         sends = self.settings.server is not None
-        outcome = execute(
+        result = execute(
             self.directory,
             self.settings,
             tuple(command),
@@ -107,20 +107,20 @@ class LocalProject(ProjectState, Project):
             pins=Pins.chosen(pin),
             begun=lambda uid: unsent.mark_unsent(self.directory, uid) if sends else None,
         )
-        if outcome.warning is not None:
+        if result.warning is not None:
             from clew import log
 
-            log.write_error(self.directory, outcome.warning)
+            log.write_error(self.directory, result.warning)
         delivery: dict[str, Any] = {}
-        if sends and outcome.joined is None:
+        if sends and result.joined is None:
             from clew.api.delivery.delivery import deliver_execution
 
-            delivery = deliver_execution(self, outcome.execution.uid, progress)
+            delivery = deliver_execution(self, result.execution.uid, progress)
         return Outcome(
-            execution=as_execution(self, outcome.execution),
-            status=outcome.status,
-            joined=outcome.joined,
-            warning=outcome.warning,
+            execution=as_execution(self, result.execution),
+            status=result.status,
+            joined=result.joined,
+            warning=result.warning,
             **delivery,
         )
 

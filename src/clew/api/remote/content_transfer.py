@@ -1,4 +1,4 @@
-"""Content that passes through here: from the server, or to it; only what is missing travels."""
+"""Fetch contents from a server, or send them to it: only those that the other side lacks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from clew.store.remotes.server_fetch import fetch_contents
 from clew.store.types import format_digest, parse_digest
 
 _PACK = 128 << 20
-"""Bytes of a pack: the server's are far smaller."""
+"""Most bytes of a pack: the server sends far smaller ones."""
 
 
 @contextmanager
 def open_transfer_store(settings: Settings) -> Iterator[Store]:
-    """A store for what passes: that of the project here, which may have some of it already and
-    sweeps the rest when it is asked to; where there is none, one that goes with us."""
+    """A store for transferred contents: that of the project here, which may have some of them and
+    removes the others with `gc`. Without a writable project, a temporary store."""
     found = directories.here(settings)
     if found is not None:
         with Store(found.store) as store:
@@ -36,8 +36,8 @@ def open_transfer_store(settings: Settings) -> Iterator[Store]:
         yield store
 
 
-class _Window:
-    """A server, as the store is given content by it."""
+class _ServerSource:
+    """Requests packs from a server, for `fetch_contents`."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -59,9 +59,9 @@ class _Window:
 def fetch(
     server: Server, store: Store, digests: Iterable[str], progress: Progress = ignore_progress
 ) -> None:
-    """Have these contents in the store."""
+    """Fetch those of these contents that the store lacks."""
     raw = [found for digest in dict.fromkeys(digests) if (found := parse_digest(digest))]
-    fetch_contents(store.pack_import(), _Window(server), raw, progress)
+    fetch_contents(store.pack_import(), _ServerSource(server), raw, progress)
 
 
 def send(
@@ -72,12 +72,12 @@ def send(
     transfer: str | None = None,
     progress: Progress = ignore_progress,
 ) -> str:
-    """Have contents of this store there; the name of the transfer by which they are kept."""
-    name = transfer or secrets.token_hex(16)
-    door = Uploader(server, name)
+    """Send contents that the server lacks; return the id of the transfer, which keeps them."""
+    transfer = transfer or secrets.token_hex(16)
+    uploader = Uploader(server, transfer)
     contents = store.hold(sorted(set(digests)))
-    missing = door.without_record(contents)
-    with store.start_upload(door, progress) as sending:
+    missing = uploader.without_record(contents)
+    with store.start_upload(uploader, progress) as sending:
         sending.send([digest for digest in contents if digest in missing])
         sending.finish()
-    return name
+    return transfer

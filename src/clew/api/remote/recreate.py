@@ -1,7 +1,6 @@
-"""Making a file again on the server, and putting it here.
+"""Recreate a file on the server, and write it here.
 
-What lies on this machine's disk as it was counts as there: the server says what it would take, and
-is sent what is found.
+The server lists the contents it needs. The client sends those that it has unchanged on its disk.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from clew.prov.queries.targets import Target
 from clew.redaction import CREDENTIALS, credential_check, open_readonly
 from clew.store import Store
 
-_LONG = 3600.0
-"""Seconds in which all that is stored of a long way is read."""
+_PLAN_SECONDS = 3600.0
+"""Time limit for planning a long chain of executions."""
 
 
 def recreate(
@@ -64,16 +63,16 @@ def recreate(
 def _planned(
     client: Client, store: Store, asked: dict[str, Any]
 ) -> tuple[dict[str, Any], str | None]:
-    """The way there, and the transfer of what was brought for it, if anything was."""
+    """The plan, and the id of the transfer with the contents that were sent for it, if any."""
     brought: dict[str, str] = {}
     transfer: str | None = None
     asked["brought"] = brought
     while True:
-        plan: dict[str, Any] = client.query("recreatable", seconds=_LONG, **asked)
-        lying = {digest: path for digest, path, size in plan["sought"] if _lies(path, size)}
+        plan: dict[str, Any] = client.query("recreatable", seconds=_PLAN_SECONDS, **asked)
+        present = {digest: path for digest, path, size in plan["sought"] if _is_present(path, size)}
         new = {
             digest: path
-            for digest, path in lying.items()
+            for digest, path in present.items()
             if digest not in brought and _stored(store, path) == digest
         }
         if not new:
@@ -87,16 +86,16 @@ def _planned(
     return plan, transfer
 
 
-def _lies(path: str, size: int) -> bool:
+def _is_present(path: str, size: int) -> bool:
     try:
         now = os.lstat(path)
     except OSError:
         return False
     if os.path.realpath(path) != path:
-        return False  # no record names a file so; `.aws/./credentials` would not be known as one
+        return False  # `.aws/./credentials` would pass the check for credentials
     if not stat.S_ISREG(now.st_mode) or now.st_size != size:
         return False
-    # no server is sent a credential file, whatever it knows of it
+    # never send a credential file, even if the server knows its digest
     return not credential_check(CREDENTIALS)(path, lambda: open_readonly(path))
 
 

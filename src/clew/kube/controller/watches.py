@@ -1,8 +1,8 @@
 """The watches: kopf keeps objects in indices, and puts the affected resources into the queue.
 
 Only kopf's event handlers and indices are used: its change handlers would write annotations and
-finalizers to users' resources. Handlers only enqueue; workers reconcile. They are coroutines though
-they never wait, since kopf would run each call of a plain function in a thread.
+finalizers to users' resources. Handlers only enqueue; workers reconcile. Handlers are coroutines
+because kopf runs plain functions in threads.
 """
 
 from collections.abc import Iterator, Mapping

@@ -112,7 +112,8 @@ def resume_run(
 ) -> str:
     """Resume a failed or canceled run here, and return its id.
 
-    If a server was asked for the run, its request is claimed meanwhile, and gets the result.
+    If the run was requested from a server, this process claims the request and reports the result
+    to it.
     """
     from clew.pipelines.runs.run_list import find_request, get_run_summary
 

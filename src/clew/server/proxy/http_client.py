@@ -20,7 +20,7 @@ _CONNECT_SECONDS = 10.0
 
 
 class Unreachable(Exception):
-    """The target refused the connection, or (`late`) did not response in time."""
+    """The target refused the connection, or (`late`) did not respond in time."""
 
     def __init__(self, message: str, *, late: bool = False) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class Unreachable(Exception):
 
 
 class UpstreamError(Exception):
-    """The exchange connection_closed before it was complete."""
+    """The exchange ended before it was complete."""
 
 
 class Connection(asyncio.Protocol):

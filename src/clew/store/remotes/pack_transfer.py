@@ -56,8 +56,8 @@ class PackImport:
         return absent
 
     def take(self, pack: bytes, check: Check = lambda: None) -> None:
-        """Store the content of a pack durably. `check` is called now and then and may raise: then
-        complete contents are stored, and the rest is not."""
+        """Store the content of a pack durably. `check` is called repeatedly. If it raises, only
+        complete contents are stored."""
         try:
             table = pack_format.read_pack(pack, where="the pack")
             pack_format.check_repeated(PART.iter_unpack(file.parts) for file in table.files)

@@ -59,8 +59,8 @@ class FinishedTask:
 def find_tasks_with_key(graph: Graph, key: str, *, run: str) -> Iterator[FinishedTask]:
     """Tasks of the same key that succeeded in runs other than `run`, the latest first.
 
-    Equal tasks within a run are not reused: each may have been wanted, and which one ends first is
-    chance.
+    Equal tasks within a run are not reused: the user may want each of them, and the order of their
+    ends is random.
     """
     words = key_function(graph.project_uid, "words")(command_name(TASK_PROGRAM, (key,), ""))
     found = graph.connection.rows(_WITH_KEY, (words, graph.project, run, _MAX_CANDIDATES))
