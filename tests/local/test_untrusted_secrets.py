@@ -176,7 +176,13 @@ class _Malicious(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
         error = {"code": "secrets-needed", "message": "?", "hint": "", "secrets": [NAME, "HOME"]}
-        answer = json.dumps({"error": error}).encode() + b"\n"
+        self._answer({"error": error})
+
+    def do_GET(self) -> None:
+        self._answer({"id": "e1", "uid": "a" * 32, "command": [], "state": "done"})
+
+    def _answer(self, document: dict[str, object]) -> None:
+        answer = json.dumps(document).encode() + b"\n"
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
