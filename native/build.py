@@ -41,7 +41,7 @@ PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             *("-shared", "-fPIC", "-nostdlib", "-fvisibility=hidden"),
             *("-fno-stack-protector", "-fno-tree-loop-distribute-patterns"),
-            "-Wl,-e,early_entry",  # where the tracer sends the loader, see wire.h
+            "-Wl,-e,early_entry",  # where the tracer sends the loader, see inject_layout.h
             "-mno-red-zone",  # its calls through the known page push a return address
             "-mgeneral-regs-only",  # a system call leaves all others alone, and so must a detour
         ),

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "wire.h"
+#include "inject_layout.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define PATH_LIMIT 1024 /* buffers lie on the stack, which may be small; calls with longer paths are left to the tracer */
@@ -24,7 +24,7 @@
 extern int *__errno_location(void) __attribute__((weak));
 extern void *dlsym(void *, const char *) __attribute__((weak));
 
-/* The page that says which ring belongs to this process (wire.h). Volatile: the tracer changes it. */
+/* The page that says which ring belongs to this process (inject_layout.h). Volatile: the tracer changes it. */
 #define LOCAL ((volatile struct clew_local *)CLEW_LOCAL)
 
 /* A plain system call: the filter stops it if it is of interest, so the tracer sees it. */

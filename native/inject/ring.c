@@ -1,4 +1,4 @@
-/* Writes records into the ring of this process (wire.h).
+/* Writes records into the ring of this process (inject_layout.h).
  *
  * Several threads write at once, and signal handlers interrupt them, so there are no locks: a writer
  * reserves its place by moving `head`, fills it, and publishes it by writing `size` last. The tracer reads up
@@ -90,7 +90,7 @@ int append(struct clew_ring *r, const struct fact *f)
 	text += f->base_size;
 	copy(text, f->path, path_size);
 	copy(text + path_size, f->real, f->real_size);
-	/* The sequence number is taken after the call was made, and the size written last: see wire.h. */
+	/* The sequence number is taken after the call was made, and the size written last: see inject_layout.h. */
 	record->seq = __atomic_add_fetch((uint64_t *)LOCAL->base, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&record->size, size, __ATOMIC_RELEASE);
 	return 1;

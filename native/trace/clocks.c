@@ -1,9 +1,9 @@
 /* The pinned wall clock: each thread has its own.
  *
  * It moves by a microsecond when it is read, and by the requested time when the thread sleeps or a wait
- * times out (timeouts.c). A new thread or child begins with the clock of its maker, and after waiting for a
- * child a thread is at least as late as the child was. So the clock depends on what is done and not on how
- * long it takes, never goes back, and loops that wait for a time end. The other clocks are real. */
+ * times out (pinned_waits.c). A new thread or child begins with the clock of its maker, and after waiting
+ * for a child a thread is at least as late as the child was. So the clock depends on what is done and not on
+ * how long it takes, never goes back, and loops that wait for a time end. The other clocks are real. */
 #include "arch.h"
 #include "memory.h"
 #include "pinning.h"

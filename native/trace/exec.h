@@ -18,7 +18,7 @@ void image_failed(struct task *task);		       /* it did not */
 void image_record_descriptors(struct proc *proc, bool files);
 void image_ending(struct proc *proc);
 
-/* stack.c */
+/* initial_stack.c */
 struct stack {
 	struct user_regs_struct registers;
 	uint64_t at;			       /* the stack pointer */
@@ -35,7 +35,7 @@ void stack_hide_auxv(struct stack *stack, pid_t pid, uint64_t tag);
 bool stack_inject(struct stack *stack, struct proc *proc, const struct list *list);
 void stack_free(struct stack *stack);
 
-/* descriptors.c */
+/* inherited_state.c */
 struct descriptor {
 	int fd, access_mode; /* access_mode: 1 for reading, 2 for writing, 3 for both */
 	char name[PATH_MAX_];

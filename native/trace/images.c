@@ -2,7 +2,7 @@
  *
  * An image is one program that ran in a process: each exec begins a new one. Before the exec this module
  * reads the arguments and finds what the kernel will load (script, interpreter, loader). After it, it
- * records the new image and its inherited descriptors, and injects the library (stack.c). */
+ * records the new image and its inherited descriptors, and injects the library (initial_stack.c). */
 #include "arch.h"
 #include "exec.h"
 #include "library.h"

@@ -32,7 +32,7 @@ void early_set_library(const char *path);
 bool early_replace_call(struct task *task);
 void early_finish(struct task *task, int64_t result);
 
-/* isolation.c */
+/* tracer_protection.c */
 void close_all_but(int *kept, unsigned count);
 pid_t holder_start(int library, int ring);
 

@@ -11,12 +11,12 @@
  *   --starter PID         the process that started the tracer; when it is gone, the run ends
  *   --environment FILE    the command's variables, each ended by a zero byte; default: those of the tracer
  *   --open N:FLAGS:PATH   a file that the command has open as descriptor N
- *   --streams FD          memory shared with the process that reads the command's output (output_ranges.c)
+ *   --streams FD          memory shared with the process that reads the command's output (printed_ranges.c)
  *   --ask FD              a socket to the process that knows which programs need not run (reuse.c)
  *   --exclude GLOB        paths whose content is never kept
  *   --pin-clock, --pin-random  see pinning.c;  --serial 1  see serial.c
  *   --prompt 1            write what a child of the command did when it ends, not at the next tick
- *   --isolated 1          the command is not trusted: keep it away from the tracer (isolation.c)
+ *   --isolated 1          the command is not trusted: keep it away from the tracer (tracer_protection.c)
  *
  * A FILE or DIR may be /proc/self/fd/N: then only the tracer has it, and the command cannot reach it.
  *
@@ -28,10 +28,10 @@
  * Headers, and the modules that they declare:
  *   tasks.h     tasks.c (threads and processes), serial.c (one process after the other), main.c (event loop)
  *   syscalls.h  syscalls.c (table), filter.c (seccomp), syscall_entry.c, syscall_exit.c
- *   records.h   trace_file.c (format), records.c, observations.c, snapshots.c, output_ranges.c
- *   exec.h      images.c (exec), stack.c (injection), descriptors.c, reuse.c
- *   library.h   rings.c, isolation.c, x86_64/detours.c, x86_64/early_setup.c
- *   pinning.h   pinning.c, clocks.c, timeouts.c, random.c, random_devices.c
+ *   records.h   trace_file.c (format), records.c, observation_numbers.c, snapshots.c, printed_ranges.c
+ *   exec.h      images.c (exec), initial_stack.c (injection), inherited_state.c, reuse.c
+ *   library.h   rings.c, tracer_protection.c, x86_64/detours.c, x86_64/early_setup.c
+ *   pinning.h   pinning.c, clocks.c, pinned_waits.c, random.c, random_devices.c
  *   memory.h    memory.c
  *   arch.h      registers.c in x86_64/ and aarch64/ */
 #include "exec.h"

@@ -1,7 +1,7 @@
 /* Pinning: answers clock and randomness in place of the kernel, so that a repeat sees the same values.
  *
  * The filter stops the calls that read them, only in a pinned run, and the tracer answers. So it works in
- * static and Go programs, too. clocks.c has the clock, timeouts.c the waits, random.c the random numbers,
+ * static and Go programs, too. clocks.c has the clock, pinned_waits.c the waits, random.c the random numbers,
  * random_devices.c /dev/urandom. */
 #include "exec.h"
 #include "memory.h"

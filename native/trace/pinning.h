@@ -23,7 +23,7 @@ void pin_task(struct task *maker, struct task *born);
 void pin_exec(struct task *task, struct stack *stack); /* a new program; NULL: its stack could not be read */
 bool pin_enter(struct task *task);
 
-/* clocks.c, timeouts.c */
+/* clocks.c, pinned_waits.c */
 bool write_time(struct task *task, uint64_t address, int64_t seconds, int64_t rest);
 bool read_time(struct task *task, uint64_t address, int64_t unit, int64_t *nanoseconds); /* unit: nanoseconds of the second field */
 bool wait_enter(struct task *task);

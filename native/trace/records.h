@@ -33,7 +33,7 @@ void emit_gap(struct proc *proc, const char *what, const char *path, const char 
 void emit_signal(struct task *task);
 void emit_state(struct proc *proc, uint64_t seq, const char *path, bool follow);
 
-/* observations.c */
+/* observation_numbers.c */
 uint32_t observation_number(uint64_t hash, bool *is_new); /* is_new: it must be described */
 void observation_opened(uint32_t image, uint64_t seq, uint32_t number);
 void observation_looked(uint32_t image, uint64_t seq, uint32_t number);
@@ -50,7 +50,7 @@ void snapshots_note_read(const struct clew_facts *facts);
 void snapshots_note_write(const struct clew_facts *facts);
 void snapshot_before_change(struct proc *proc, const char *path, bool loses_name, bool keeps_bytes);
 
-/* output_ranges.c */
+/* printed_ranges.c */
 void output_open(int fd);
 unsigned output_streams_of(const struct clew_facts *facts);
 void output_positions(int64_t at[2]); /* of stdout and stderr; -1: unknown */

@@ -52,7 +52,7 @@ void rings_open(void)
 
 int rings_file(void) { return file; }
 
-/* Names the process through whose /proc the file is opened: the tracer, or the holder (isolation.c). */
+/* Names the process through whose /proc the file is opened: the tracer or the holder (tracer_protection.c). */
 void rings_set_holder(pid_t pid)
 {
 	if (file >= 0)

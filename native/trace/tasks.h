@@ -13,7 +13,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "wire.h"
+#include "inject_layout.h"
 
 #define PATH_MAX_ 4096
 
@@ -45,7 +45,7 @@ struct proc {
 	struct { int fd, parent_fd; } shared[4]; /* regular files that it and its parent read with one offset */
 	unsigned shared_count;
 	struct proc *next_ring;
-	/* Which bytes of the output are its own (output_ranges.c). */
+	/* Which bytes of the output are its own (printed_ranges.c). */
 	unsigned streams, unknown, holder_exits, descendant_exits;
 	bool exit_seen, range_open;
 	int io;

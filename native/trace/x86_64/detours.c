@@ -3,8 +3,8 @@
  * Programs that load modules, as Python does, keep the loader busy: it opens hundreds of files with
  * `syscall` instructions of its own, and each would stop twice. The C library does the same for locales and
  * message catalogs, a dozen files in each short-lived compiler. So the first time such a call stops, the
- * instruction and the one before it are overwritten by a jump (wire.h). The tracer does that only where it
- * is certain to be harmless:
+ * instruction and the one before it are overwritten by a jump (inject_layout.h). The tracer does that only
+ * where it is certain to be harmless:
  *
  * - in the loader or the C library, which compilers made from C, and only in this process's copy;
  * - behind `mov $constant, register` with the constant that the register holds now: so these bytes are an

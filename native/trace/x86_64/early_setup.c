@@ -2,8 +2,8 @@
  *
  * The loader opens all libraries of a program before any constructor: nine files in each run of a compiler,
  * and each open would stop twice. Two stops remain: the open of the injected library, and the next call
- * after it. The tracer replaces that call by an mmap of the two pages (wire.h). Then it sends the loader
- * through the entry point of the library, which opens the ring, and back to make its call again. Where
+ * after it. The tracer replaces that call by an mmap of the two pages (inject_layout.h). Then it sends the
+ * loader through the entry point of the library, which opens the ring, and back to make its call again. Where
  * anything is not as expected, the call is made as it was, and the constructor does the set-up later. */
 #include "../exec.h"
 #include "../library.h"

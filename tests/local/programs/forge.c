@@ -1,4 +1,4 @@
-/* A program that lies to the tracer through the memory it shares with it (native/wire.h).
+/* A program that lies to the tracer through the memory it shares with it (native/inject_layout.h).
  *
  * claim =PATH says that it opened PATH for writing
  * race PATH   changes the sizes of its records while the tracer reads them
@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../../native/wire.h"
+#include "../../../native/inject_layout.h"
 
 static struct clew_ring *ring;
 static atomic_int over;

@@ -17,8 +17,8 @@
  * The address lies below 0x200000, where no linker puts a program by default, and above the lowest
  * address that the kernel allows to map (vm.mmap_min_addr, 64 KiB). It is fixed because a seccomp filter
  * can only compare the instruction pointer with a constant. */
-#ifndef CLEW_WIRE_H
-#define CLEW_WIRE_H
+#ifndef CLEW_INJECT_LAYOUT_H
+#define CLEW_INJECT_LAYOUT_H
 
 #include <stdint.h>
 
