@@ -188,6 +188,13 @@ def test_hard_links(project: Project, built: Path, flags: tuple[str, ...]) -> No
     assert ran.gaps == []
 
 
+def test_both_names_of_a_linked_output_have_its_content(project: Project) -> None:
+    ran = project.sh("echo new > a; ln a b; echo key > .env; ln .env c")
+    assert ran.cat("a") == ran.cat("b") == b"new\n"
+    stored = {name: ran.file(name)["stored"] for name in ("a", "b", ".env", "c")}
+    assert stored == {"a": True, "b": True, ".env": False, "c": False}
+
+
 @pytest.mark.parametrize("flags", KINDS, ids=str)
 def test_symbolic_links(project: Project, built: Path, flags: tuple[str, ...]) -> None:
     changes = compiled("changes", built, *flags)

@@ -297,7 +297,7 @@ class ContentCapture:
 
     def store_final(self, paths: Iterable[bytes]) -> None:
         """Store the files at these paths as the execution leaves them."""
-        present: dict[FileStat, tuple[bytes, os.stat_result]] = {}
+        present: list[tuple[FileStat, bytes, os.stat_result]] = []  # links share their FileStat
         for path in paths:
             try:
                 status = self.files.lstat(path)
@@ -310,7 +310,7 @@ class ContentCapture:
                     stored = self._store.put_file(path, keep=keep, reread=True, within=self.files)
                     self._final[path] = KnownContent(stored, keep), status
                 elif stat.S_ISREG(status.st_mode):
-                    present[FileStat(*Signature.of(status), status.st_mode)] = path, status
+                    present.append((FileStat(*Signature.of(status), status.st_mode), path, status))
                 else:
                     self._final[path] = "not a regular file"
             except OSError as error:
@@ -318,13 +318,14 @@ class ContentCapture:
             except ClewError as error:
                 self._final[path] = error.message
                 self._note_failure(error)
-        fresh = {
-            file_stat: path
-            for file_stat, (path, _) in present.items()
-            if file_stat not in self._preset
-        }
+        fresh: dict[FileStat, bytes] = {}
+        for file_stat, path, _ in present:
+            if file_stat in self._preset:
+                continue
+            if file_stat not in fresh or self._excluded(path):  # excluded under any of its names
+                fresh[file_stat] = path
         self._store_unchanged(fresh)
-        for file_stat, (path, status) in present.items():
+        for file_stat, path, status in present:
             known = self._known.get(key_of(file_stat))
             self._final[path] = (known, status) if known else self.why_missing(file_stat)
 
