@@ -71,10 +71,22 @@ def test_one_pin_leaves_the_other_free(project: Project) -> None:
     assert repeated(project, ran.id)["verdict"] != "identical"
 
 
-def test_inside_another_execution_nothing_can_be_pinned(project: Project) -> None:
-    ran = project.exec(*CLEW, "exec", "--pin", "clock", "--", "true")
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        (("--pin", "clock"), "--pin has no effect"),
+        (
+            ("--name", "inner", "--no-content", "--exclude", "*.log"),
+            "--name, --no-content, --exclude have no effect",
+        ),
+    ],
+)
+def test_options_that_are_ignored_inside_another_execution(
+    project: Project, options: tuple[str, ...], warning: str
+) -> None:
+    ran = project.exec(*CLEW, "exec", *options, "--", "true")
     assert ran.status == 0
-    assert b"clew: warning: --pin has no effect" in ran.err
+    assert f"clew: warning: {warning} inside another execution".encode() in ran.err
 
 
 def test_what_cannot_be_pinned_is_named(project: Project) -> None:

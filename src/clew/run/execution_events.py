@@ -131,13 +131,14 @@ def build_record(
     complete: bool,
     packages: Callable[[], dict[str, Any]],
     label: str | None,
-    keep: bool,
+    store_content: bool,
 ) -> tuple[list[AnyEvent], ClewError | None]:
-    """All events after the start, with the bytes they name in the store. The warning says what is
-    missing in the record: because of `failure`, or since the trace is not `complete`."""
+    """All events after the start; the last is `Ended`. The store has the bytes they name.
+    The warning says what is missing in the record: because of `failure`, or
+    since the trace is not `complete`."""
     events = [
         *label_process(trace.events, trace.first, label),
-        *build_stream_events(uid, store, captured.kept, keep=keep),
+        *build_stream_events(uid, store, captured.kept, keep=store_content),
     ]
     warning = record_errors.as_clew_error(failure) if failure else None
     try:

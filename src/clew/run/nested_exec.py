@@ -16,16 +16,30 @@ from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.recording_result import RecordingResult, unfolded_execution
 from clew.settings import Settings
 
-_NOT_PINNED = UsageError(
-    "--pin has no effect inside another execution",
-    hint="give --pin to the outer clew exec",
-)
+
+def list_ignored(
+    name: str | None, *, content: bool, exclude: Sequence[str], pins: Pins
+) -> list[str]:
+    """The options that were given but have no effect inside another execution."""
+    given = {
+        "--name": name is not None,
+        "--no-content": not content,
+        "--exclude": bool(exclude),
+        "--pin": pins != UNPINNED,
+    }
+    return [option for option, is_given in given.items() if is_given]
 
 
 def run_nested(
-    directory: ProjectDirectory, settings: Settings, command: Sequence[str], outer: str, pins: Pins
+    directory: ProjectDirectory,
+    settings: Settings,
+    command: Sequence[str],
+    outer: str,
+    *,
+    ignored: Sequence[str],
 ) -> RecordingResult:
-    """Run the command without a tracer, and return the outer execution."""
+    """Run the command without a tracer, and return the outer execution. The warning names the
+    `ignored` options."""
     try:
         status = subprocess.run(list(command), check=False).returncode
     except FileNotFoundError as error:
@@ -38,11 +52,18 @@ def run_nested(
             hint=f"chmod +x {command[0]}",
         ) from error
     found = _outer_execution(directory, settings, command, outer)
+    warning = None
+    if ignored:
+        options, have = ", ".join(ignored), "has" if len(ignored) == 1 else "have"
+        warning = UsageError(
+            f"{options} {have} no effect inside another execution",
+            hint=f"give {options} to the outer clew exec",
+        )
     return RecordingResult(
         execution=found,
         status=128 - status if status < 0 else status,
         joined=found.id or outer,
-        warning=None if pins == UNPINNED else _NOT_PINNED,
+        warning=warning,
     )
 
 

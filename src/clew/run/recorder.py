@@ -3,9 +3,10 @@
 The order of the steps keeps the record correct through a crash at any moment:
 
 1. take the execution's lock (it means "running") and make its spool directory;
-2. write the `started` event to the graph, and a recovery note to the spool;
+2. write a recovery note to the spool, and the `started` event to the graph;
 3. start the command under the tracer, and store the files that it reads while it runs;
-4. convert the trace to events, sync the stored bytes, then fold all events in one transaction.
+4. convert the trace to events, sync the stored bytes, then fold all events. A long record takes
+   several transactions; its events are saved to the spool before the first.
 
 Until step 4 is done the trace stays in the spool, and `recovery` completes the record.
 
@@ -77,16 +78,16 @@ def execute(
     if outer is not None:
         from clew.run import nested_exec  # rarely needed
 
-        return nested_exec.run_nested(directory, settings, command, outer, pins)
+        ignored = nested_exec.list_ignored(name, content=content, exclude=exclude, pins=pins)
+        return nested_exec.run_nested(directory, settings, command, outer, ignored=ignored)
     tracer_binary.require()
-    host = LocalHost(settings)
     recording = Recording(
         directory,
         settings,
         command,
-        host=host,
+        host=LocalHost(settings),
         name=name,
-        content=content,
+        store_content=content,
         exclude=exclude,
         pins=pins,
     )
@@ -108,7 +109,7 @@ class Recording:
         *,
         host: ExecutionHost,
         name: str | None = None,
-        content: bool = True,
+        store_content: bool = True,
         exclude: Sequence[str] = (),
         pins: Pins = UNPINNED,
         decider: Decider | None = None,
@@ -119,7 +120,8 @@ class Recording:
         self._command = tuple(command)
         self._host = host
         self._name = name
-        self._content = content
+        self._store_content = store_content
+        # The tracer saves no copies of `_exclude`. The capture only hashes `_not_stored`.
         self._exclude = (*directory.exclude, *exclude)
         self._not_stored = (
             *self._exclude,
@@ -136,15 +138,15 @@ class Recording:
         for values in host.credential_files.values():
             self._redactor.add_values(values)
         self._redactor.learn_command([decode_text(word) for word in command])
-        self._atomic = host.derivation is not None
-        patience = db.PATIENCE if self._atomic else recovery.PATIENCE
+        self._forget_incomplete = host.derivation is not None
+        patience = db.PATIENCE if self._forget_incomplete else recovery.PATIENCE
         self._graph = GraphAccess(directory, settings, patience=patience)
 
     def run(self, begun: Callable[[str], None] = lambda _: None) -> RecordingResult:
         """Run and record the command. `begun` gets the uid before the command starts."""
         with record_errors.fail_before_start(self._directory):
             for unrecovered in recovery.recover(self._directory, self._settings):
-                if unrecovered.away:  # do not wait for the same database again
+                if unrecovered.database_unreachable:  # do not wait for the same database again
                     hint = "check CLEW_GRAPH and that the server runs"
                     self._graph.mark_unreachable(NoDatabase(unrecovered.why, hint=hint))
             self._identity = record_errors.file_identity(self._directory.path)
@@ -169,7 +171,10 @@ class Recording:
             self._store = Store(self._directory.store, lease=self._uid)
         try:
             self._contents = ContentCapture(
-                self._store, spool=self._spool, keep=self._content, exclude=self._not_stored
+                self._store,
+                spool=self._spool,
+                store_content=self._store_content,
+                exclude=self._not_stored,
             )
             with record_errors.fail_before_start(self._directory):
                 self._write_start()
@@ -199,7 +204,7 @@ class Recording:
             name=self._name,
             pins=self._pins,
         )
-        self._write_note({}, atomic=True)  # forget it if we die before the command starts
+        self._write_note({}, forget_incomplete=True)  # until the command starts
         if self._name is not None:
             check_name(self._name)
         derivation = self._host.derivation
@@ -209,23 +214,23 @@ class Recording:
                 self._number = graph.begin(self._uid, name=self._name, parent=parent)
                 graph.fold([self._start.event])
         except NoDatabase:
-            if self._atomic:
+            if self._forget_incomplete:
                 raise
         except BaseException:
             if self._number is not None:
                 self._forget()
             raise
 
-    def _write_note(self, streams: dict[str, str], *, atomic: bool) -> None:
+    def _write_note(self, streams: dict[str, str], *, forget_incomplete: bool) -> None:
         note = recovery.RecoveryNote(
             started=self._start.event,
-            keep=self._content,
+            store_content=self._store_content,
             exclude=self._not_stored,
             redact=self._settings.redact,
             streams=streams,
             stream_limit=self._directory.stream_limit,
             label=self._label,
-            atomic=atomic,
+            forget_incomplete=forget_incomplete,
         )
         recovery.write_note(self._spool, note)
 
@@ -234,7 +239,7 @@ class Recording:
         written now, the note makes recovery remove it."""
         self._spool_state = _Spool.RECOVER
         with contextlib.suppress(OSError):
-            self._write_note({}, atomic=True)
+            self._write_note({}, forget_incomplete=True)
         with contextlib.suppress(ClewError), self._graph.open() as graph:
             graph.withdraw(self._uid)
             self._spool_state = _Spool.REMOVE
@@ -252,7 +257,7 @@ class Recording:
                 demand=demand,
             )
             names = {os.fsdecode(n): stream for n, stream in captured.names.items()}
-            self._write_note(names, atomic=self._atomic)
+            self._write_note(names, forget_incomplete=self._forget_incomplete)
             notified, notify = os.pipe()
             follower = TraceFollower(trace, notified, self._contents, demand)
             server = self._decision_server()
@@ -261,7 +266,7 @@ class Recording:
                 LaunchOptions(
                     command=self._command,
                     trace=trace,
-                    spool=self._spool if self._content else None,
+                    spool=self._spool if self._store_content else None,
                     notify=notify,
                     exclude=self._exclude,
                     streams=captured,
@@ -273,7 +278,7 @@ class Recording:
             self._spool_state = _Spool.RECOVER
             os.close(notify)
             captured.started()
-            files, known = self._host.ready()
+            files, known = self._host.open_files()
             self._contents.use_files(files, known)
             follower.start()
             if server is not None:
@@ -290,9 +295,9 @@ class Recording:
             self._forget()
             raise record_errors.as_clew_error(server.failure)
         records = follower.finish()
-        if status > 0 and not records:
+        if status > 0 and not records:  # the tracer never started the command
             self._forget()
-            raise record_errors.disk_full(self._directory.path) or self._host.refusal()
+            raise record_errors.disk_full(self._directory.path) or self._host.untraceable_error()
         shown = self._uid if self._number is None else f"e{self._number}"
         record_errors.check_tracer(status, records, shown)
         return status, follower
@@ -308,12 +313,12 @@ class Recording:
 
     def _finish(self, follower: TraceFollower, *, status: int, complete: bool) -> RecordingResult:
         """Fold the record. The command has ended and keeps its status, so a fault is a warning.
-        An atomic execution (a repeat) is recorded completely or not at all."""
+        A repeat is recorded completely or not at all, so its faults are errors."""
         events: list[AnyEvent] = []
         warning: ClewError | None = None
         try:
             events, warning = self._build_events(follower, status=status, complete=complete)
-            if warning is not None and self._atomic:
+            if warning is not None and self._forget_incomplete:
                 raise warning
             if len(events) > FOLD_BATCH:  # several transactions: a kill between two loses nothing
                 recovery.write_events(self._spool, events)
@@ -323,7 +328,7 @@ class Recording:
             self._check_project_exists()
             self._spool_state = _Spool.REMOVE
         except BaseException as error:  # also a bug of ours, or an interrupt
-            if self._atomic and isinstance(error, Exception):
+            if self._forget_incomplete and isinstance(error, Exception):
                 raise record_errors.disk_full(self._directory.path) or record_errors.as_clew_error(
                     error
                 ) from error
@@ -333,11 +338,7 @@ class Recording:
             if self._spool_state is _Spool.RECOVER:
                 self._spool_state = _Spool.KEEP
             execution = unfolded_execution(
-                self._uid,
-                self._command,
-                number=self._number,
-                name=self._name,
-                ended=ended,
+                self._uid, self._command, number=self._number, name=self._name, ended=ended
             )
             warning = record_errors.as_clew_error(error)
         return RecordingResult(execution=execution, status=status, warning=warning)
@@ -352,7 +353,8 @@ class Recording:
         return None
 
     def _check_project_exists(self) -> None:
-        """Fail if the project was removed: SQLite writes to a deleted file without an error."""
+        """Raise if the project was removed: SQLite writes to a deleted file without an error. The
+        caller turns the error into a warning."""
         if record_errors.file_identity(self._directory.path) != self._identity:
             self._spool_state = _Spool.REMOVE
             raise NotFound(
@@ -390,5 +392,5 @@ class Recording:
             complete=complete,
             packages=self._host.packages,
             label=self._label,
-            keep=self._content,
+            store_content=self._store_content,
         )

@@ -38,7 +38,7 @@ class RecoveryNote(msgspec.Struct, frozen=True):
     """What is needed, besides the trace, to build the events without the recorder."""
 
     started: Started
-    keep: bool
+    store_content: bool
     exclude: tuple[str, ...]
     redact: tuple[str, ...]
     streams: dict[str, str]
@@ -46,7 +46,7 @@ class RecoveryNote(msgspec.Struct, frozen=True):
     stream_limit: int
     label: str | None = None
     """The name of the first process in lineage, where the command says little."""
-    atomic: bool = False
+    forget_incomplete: bool = False
     """Forget the execution instead of completing its record: its command never started, or it is
     a repeat, whose sandbox is gone."""
 
@@ -61,8 +61,8 @@ class UnrecoveredExecution(msgspec.Struct, frozen=True):
 
     uid: str
     why: str
-    away: bool = False
-    """Only because the database does not answer: a later recovery can complete it."""
+    database_unreachable: bool = False
+    """The only reason is that the database does not answer: a later recovery can complete it."""
 
 
 class _NoGraph(Exception):
@@ -93,7 +93,7 @@ def recover(directory: ProjectDirectory, settings: Settings) -> list[Unrecovered
     next recovery, so it never blocks new work. A spool that came with a repository is not read: it
     could name any file of this user as one that was read, to be stored.
     """
-    unsettled: list[UnrecoveredExecution] = []
+    unrecovered: list[UnrecoveredExecution] = []
     killed = execution_locks.list_killed(directory)
     if killed and not is_accepted(directory, settings):
         why = "you did not make the project; clew init --trust accepts it"
@@ -110,18 +110,18 @@ def recover(directory: ProjectDirectory, settings: Settings) -> list[Unrecovered
             execution_locks.remove_tree(spool)
         except (_NoGraph, NoDatabase) as error:
             log.write(directory, "warning", f"cannot recover {spool.name}: {error}")
-            away = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
+            unreachable = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
             return [
-                *unsettled,
-                UnrecoveredExecution(spool.name, str(error), away),
+                *unrecovered,
+                UnrecoveredExecution(spool.name, str(error), unreachable),
             ]  # the others would fail as well
         except Exception as error:  # a bug of ours must not stop new work either
             log.write_error(directory, error, doing=f"cannot recover {spool.name}")
-            unsettled.append(UnrecoveredExecution(spool.name, _reason(error)))
+            unrecovered.append(UnrecoveredExecution(spool.name, _reason(error)))
         finally:
             if lock is not None:
                 os.close(lock)
-    return unsettled
+    return unrecovered
 
 
 def _reason(error: Exception) -> str:
@@ -162,7 +162,7 @@ def _complete_record(directory: ProjectDirectory, settings: Settings, spool: Pat
         try:
             events = from_batch((spool / _EVENTS).read_bytes())
         except FileNotFoundError:
-            if note.atomic:
+            if note.forget_incomplete:
                 Graph(connection, directory.uid).withdraw(note.started.execution)
                 store.drop_leases(note.started.execution)
                 return "removed the unfinished execution"
@@ -186,12 +186,12 @@ def _build_events(
     contents = ContentCapture(
         store,
         spool=spool,
-        keep=note.keep,
+        store_content=note.store_content,
         exclude=note.exclude,
         until=max((record.at for record in trace), default=0),
     )
     contents.follow(trace)
-    builder = TraceConverter(
+    converter = TraceConverter(
         machine=machine_id(settings),
         boot=str(started.facets.get("boot", ""))[:8],
         variables={name: value or "" for name, value in started.environment.items()},
@@ -202,7 +202,7 @@ def _build_events(
         owners=Packages(settings.owners).owners,
     )
     streams = {os.fsencode(name): stream for name, stream in note.streams.items()}
-    built = builder.build(uid, trace, streams)
+    built = converter.build(uid, trace, streams)
     events = [
         *execution_events.label_process(built.events, built.first, note.label),
         *_streams(store, spool, note),
@@ -230,7 +230,7 @@ def _streams(store: Store, spool: Path, note: RecoveryNote) -> Iterator[AnyEvent
             continue
         if not 0 < found.st_size < note.stream_limit:
             continue
-        content = store.put_file(os.fsencode(spool / name), keep=note.keep)
+        content = store.put_file(os.fsencode(spool / name), keep=note.store_content)
         uid = note.started.execution
         yield Content(
             execution=uid,
@@ -241,7 +241,7 @@ def _streams(store: Store, spool: Path, note: RecoveryNote) -> Iterator[AnyEvent
             size=content.size,
             mode=0o100600,
             mtime=found.st_mtime_ns,
-            stored=note.keep,
+            stored=note.store_content,
         )
 
 

@@ -32,7 +32,7 @@ def dead(directory: ProjectDirectory, uid: str, *, events: list[AnyEvent] | None
         execution=uid, n=1, at=1, activity=uid, kind="execution", command=("true",), cwd="/"
     )
     words = RecoveryNote(
-        started=started, keep=True, exclude=(), redact=(), streams={}, stream_limit=1 << 20
+        started=started, store_content=True, exclude=(), redact=(), streams={}, stream_limit=1 << 20
     )
     recovery.write_note(place, words)
     if events is not None:

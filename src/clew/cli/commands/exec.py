@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(
     "exec",
     short_help=COMMANDS["exec"],
-    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     epilog="Example: clew exec --name baseline -- python train.py --epochs 3",
 )
 @click.option("--name", metavar="NAME", help="A name for the execution, usable like its id.")
@@ -64,7 +64,7 @@ def command(
             name=name,
             content=not no_content,
             exclude=exclude,
-            pin=pin.split(","),
+            pin=pin,
             progress=draw,
         )
     execution = outcome.execution
@@ -76,7 +76,7 @@ def command(
         print_message(json.dumps(execution.as_json() | _extra_fields(outcome), ensure_ascii=False))
     elif outcome.joined:
         print_message(f"clew: recorded as part of {outcome.joined}")
-    elif execution.ended is None:
+    elif execution.ended is None:  # its end is not in the graph
         print_message(_summarize_unfolded(execution, outcome.status))
     else:
         print_message(summarize(execution) + _describe_delivery(outcome))

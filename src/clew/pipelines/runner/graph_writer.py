@@ -117,7 +117,7 @@ class GraphWriter:
         until = time.monotonic() + _RECOVERY_SECONDS
         while any((self._directory.spool / str(uid)).exists() for uid in executions):
             for failure in recovery.recover(self._directory, self._settings):
-                if failure.away:
+                if failure.database_unreachable:
                     raise NoDatabase(failure.why)
             if time.monotonic() > until:
                 return  # a later command tries again

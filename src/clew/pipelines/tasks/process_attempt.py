@@ -73,8 +73,8 @@ class _TaskHost(LocalHost):
         with self._output as file:
             return read_tail(file)
 
-    def start(self, what: LaunchOptions) -> int:
-        self._tracer = super().start(what)
+    def start(self, options: LaunchOptions) -> int:
+        self._tracer = super().start(options)
         return self._tracer
 
     def stop(self, number: int) -> None:

@@ -149,7 +149,7 @@ class DiagnosticRunner:
         kept.started()
         in_time = False
         try:
-            sandbox.ready()
+            sandbox.open_files()
             in_time = _ends_within(tracer, seconds)
         finally:
             if not in_time:

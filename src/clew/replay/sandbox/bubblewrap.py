@@ -140,16 +140,16 @@ class Sandbox:
 
     # -- starting
 
-    def start(self, what: LaunchOptions) -> int:
+    def start(self, options: LaunchOptions) -> int:
         for name in ("upper", "work", "root"):
             (self.scratch / name).mkdir(parents=True)
         (self.scratch / "lower").symlink_to(self.root.path)
         write_credential_files(self.config.credentials, self.scratch / "upper", self.root.path)
         status_read, status_write = os.pipe()
         wait, go = os.pipe()
-        tracer = self._tracer_command(what)
-        kept = [what.notify, *what.streams.reading.handed, *self._inherited_fds]
-        kept += [] if what.ask is None else [what.ask]
+        tracer = self._tracer_command(options)
+        kept = [options.notify, *options.streams.reading.handed, *self._inherited_fds]
+        kept += [] if options.ask is None else [options.ask]
         self._pid = tracer_process.start(
             [
                 *self._launcher_command(status_write, wait, kept),
@@ -157,9 +157,9 @@ class Sandbox:
                 *tracer,
             ],
             {"PATH": os.environ.get("PATH", os.defpath)},
-            descriptors=what.streams.descriptors,
+            descriptors=options.streams.descriptors,
             handed=(status_write, wait, *kept, *self._mounts),
-            blocked=what.blocked,
+            blocked=options.blocked,
         )
         for descriptor in (status_write, wait, *self._inherited_fds, *self._mounts):
             os.close(descriptor)
@@ -194,23 +194,25 @@ class Sandbox:
         words += ["--hostname", str(self.config.facets.get("hostname") or "localhost")]
         return [*words, "--chdir", os.fspath(self.cwd), "--"]
 
-    def _tracer_command(self, what: LaunchOptions) -> list[str]:
+    def _tracer_command(self, options: LaunchOptions) -> list[str]:
         library = tracer_binary.LIBRARY
         return tracer_binary.tracer_command(
-            what.command,
+            options.command,
             tracer=self._mount("--read-only", tracer_binary.TRACER),
             library=self._mount("--read-only", library) if library.exists() else None,
-            trace=self._inherit(os.open(what.trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)),
-            spool=self._mount("--tree", what.spool) if what.spool else None,
-            notify=what.notify,
-            exclude=what.exclude,
+            trace=self._inherit(
+                os.open(options.trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            ),
+            spool=self._mount("--tree", options.spool) if options.spool else None,
+            notify=options.notify,
+            exclude=options.exclude,
             environment=self._inherit(_write_environment(self.environ)),
-            opened=what.streams.opened,
-            reading=what.streams.reading.descriptor,
-            ask=what.ask,
-            pin_clock=what.pins.clock,
-            pin_random=what.pins.random,
-            serial=what.pins.serial,
+            opened=options.streams.opened,
+            reading=options.streams.reading.descriptor,
+            ask=options.ask,
+            pin_clock=options.pins.clock,
+            pin_random=options.pins.random,
+            serial=options.pins.serial,
             isolated=True,
         )
 
@@ -225,7 +227,7 @@ class Sandbox:
         self._mounts[descriptor] = how, path
         return f"/proc/self/fd/{descriptor}"
 
-    def ready(self) -> tuple[Confined, Mapping[FileState, Digest]]:
+    def open_files(self) -> tuple[Confined, Mapping[FileState, Digest]]:
         """Wait until the overlay is mounted, open its root, and let the command start."""
         try:
             with open(self._status_fd, "rb", closefd=False) as status_file:
@@ -239,10 +241,10 @@ class Sandbox:
                 os.kill(self._pid, signal.SIGKILL)
             tracer_process.wait(self._pid)
             self._streams.finish()
-            raise self.refusal() from error
+            raise self.untraceable_error() from error
         return Confined(self._root_fd), self.root.states
 
-    def refusal(self) -> RecordingFailed:
+    def untraceable_error(self) -> RecordingFailed:
         """Why the sandbox could not be created, as the failed program reported it."""
         kept = self._streams.kept.get("stderr")
         message = kept.path.read_text(errors="replace").strip() if kept else ""

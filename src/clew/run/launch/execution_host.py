@@ -94,18 +94,21 @@ class ExecutionHost(Protocol):
 
     def prepare(
         self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
-    ) -> Streams: ...
+    ) -> Streams:
+        """Before the start: the command's descriptors 0, 1 and 2. `spool` gets a copy of each
+        stream, up to `limit` bytes."""
 
-    def start(self, what: LaunchOptions) -> int:
+    def start(self, options: LaunchOptions) -> int:
         """Start the command; return the process id that ends when the tracer ends."""
 
     def target(self, root: int | None) -> int | None:
         """The process that gets forwarded signals; `root` is the command in the trace."""
 
-    def ready(self) -> tuple[Confined, Mapping[FileState, Digest]]:
-        """After the start: the command's files, and their known digests."""
+    def open_files(self) -> tuple[Confined, Mapping[FileState, Digest]]:
+        """After the start: the command's files, and the known digests of some. In a sandbox, the
+        command waits for this call."""
 
-    def refusal(self) -> RecordingFailed:
+    def untraceable_error(self) -> RecordingFailed:
         """The error to report if the command never started."""
 
     def owners(self, paths: list[bytes]) -> Mapping[bytes, str]: ...
@@ -140,39 +143,40 @@ class LocalHost:
     ) -> Streams:
         return streams.capture_streams(spool, redactor=redactor, limit=limit, demand=demand)
 
-    def start(self, what: LaunchOptions) -> int:
-        terminal = what.streams.terminal
+    def start(self, options: LaunchOptions) -> int:
+        # `options.ask` is never set: only repeats, which run in a sandbox, skip programs.
+        terminal = options.streams.terminal
         tracer = tracer_binary.tracer_command(
-            what.command,
+            options.command,
             tracer=os.fspath(tracer_binary.TRACER),
             library=os.fspath(tracer_binary.LIBRARY),
-            trace=os.fspath(what.trace),
-            spool=os.fspath(what.spool) if what.spool else None,
-            notify=what.notify,
-            exclude=what.exclude,
+            trace=os.fspath(options.trace),
+            spool=os.fspath(options.spool) if options.spool else None,
+            notify=options.notify,
+            exclude=options.exclude,
             starter=os.getpid(),
             session=terminal is not None and terminal.both_ways,
-            reading=what.streams.reading.descriptor,
-            pin_clock=what.pins.clock,
-            pin_random=what.pins.random,
-            serial=what.pins.serial,
-            prompt=what.prompt,
+            reading=options.streams.reading.descriptor,
+            pin_clock=options.pins.clock,
+            pin_random=options.pins.random,
+            serial=options.pins.serial,
+            prompt=options.prompt,
         )
         return tracer_process.start(
             tracer,
             self.environ,
-            descriptors=what.streams.descriptors,
-            handed=(what.notify, *what.streams.reading.handed),
-            blocked=what.blocked,
+            descriptors=options.streams.descriptors,
+            handed=(options.notify, *options.streams.reading.handed),
+            blocked=options.blocked,
         )
 
     def target(self, root: int | None) -> int | None:
         return root
 
-    def ready(self) -> tuple[Confined, Mapping[FileState, Digest]]:
+    def open_files(self) -> tuple[Confined, Mapping[FileState, Digest]]:
         return HOST, {}
 
-    def refusal(self) -> RecordingFailed:
+    def untraceable_error(self) -> RecordingFailed:
         return RecordingFailed("the command could not be traced", hint="is ptrace allowed here?")
 
     @cached_property

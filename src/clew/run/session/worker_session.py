@@ -100,7 +100,7 @@ class WorkerSession:
             directory, host = self._directory, self._host
             withheld = (*directory.exclude, *directory.credential_files(host.environ, host.cwd))
             self._contents = ContentCapture(
-                self._store, spool=self._spool, keep=True, exclude=withheld
+                self._store, spool=self._spool, store_content=True, exclude=withheld
             )
             self._ingest = ContentIngest(self._contents)
             self._kept = streams.recreate_streams(

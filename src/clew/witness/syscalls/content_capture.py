@@ -60,7 +60,7 @@ class ContentCapture:
         store: Store,
         *,
         spool: Path,
-        keep: bool,
+        store_content: bool,
         exclude: tuple[str, ...],
         until: int | None = None,
     ) -> None:
@@ -71,7 +71,7 @@ class ContentCapture:
         self._provided: Mapping[FileState, Digest] = {}
         self._last_alive = until
         self._spool = spool
-        self._keep = keep
+        self._store_content = store_content
         self._is_excluded = credential_check(exclude)
         # opened through a link whose name is excluded
         self._withheld: set[ContentKey] = set()
@@ -289,7 +289,7 @@ class ContentCapture:
     def store_all(self, data: list[bytes]) -> list[str]:
         """Store data that is not a file; the digests, or empty strings if it is not stored."""
         try:
-            if self._keep:
+            if self._store_content:
                 return [kept.digest for kept in self._store.put_all(data)]
         except ClewError:
             pass
@@ -331,7 +331,7 @@ class ContentCapture:
 
     def _link_content(self, target: bytes) -> KnownContent:
         """The content of a symbolic link is its target."""
-        if self._keep:
+        if self._store_content:
             return KnownContent(self._store.put_bytes(target), True)
         return KnownContent(Stored(format_digest(blake3(target).digest()), len(target)), False)
 
@@ -341,7 +341,7 @@ class ContentCapture:
 
     def _keeps(self, path: bytes, *, saved: bytes | None = None) -> bool:
         """Whether to store this file; `saved`: the copy that the tracer made of it."""
-        return self._keep and not self._excluded(path, saved=saved)
+        return self._store_content and not self._excluded(path, saved=saved)
 
     def _excluded(self, path: bytes, *, saved: bytes | None = None) -> bool:
         def open_file() -> int:
