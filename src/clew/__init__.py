@@ -18,29 +18,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from clew.api import (
-        Check,
-        Checkout,
-        CheckoutStatus,
-        Edge,
-        Execution,
-        File,
-        Lineage,
-        Node,
-        Outcome,
-        Problem,
-        Process,
-        Project,
-        ProjectStatus,
-        Reclaimed,
-        Recreated,
-        Repeated,
-        Restored,
-        Transfer,
-        Version,
-        init,
-        open,  # noqa: A004 (clew.open is the public name)
-    )
+    from clew.api.executions import Execution, Outcome
+    from clew.api.open_project import init, open  # noqa: A004 (clew.open is the public name)
+    from clew.api.project import Project
+    from clew.api.repeats import Repeated
+    from clew.documents.checkouts import Checkout, CheckoutStatus
+    from clew.documents.execution_details import File, Process
+    from clew.documents.lineage import Edge, Lineage, Node
+    from clew.documents.maintenance import Check, Problem, Reclaimed
+    from clew.documents.recreations import Recreated
+    from clew.documents.status import ProjectStatus
+    from clew.documents.transfers import Transfer
+    from clew.documents.versions import Restored, Version
     from clew.errors import ClewError
 
 __all__ = [
@@ -70,13 +59,30 @@ __all__ = [
 ]
 
 
+_MODULES = {
+    "clew.api.executions": ("Execution", "Outcome"),
+    "clew.api.open_project": ("init", "open"),
+    "clew.api.project": ("Project",),
+    "clew.api.repeats": ("Repeated",),
+    "clew.documents.checkouts": ("Checkout", "CheckoutStatus"),
+    "clew.documents.execution_details": ("File", "Process"),
+    "clew.documents.lineage": ("Edge", "Lineage", "Node"),
+    "clew.documents.maintenance": ("Check", "Problem", "Reclaimed"),
+    "clew.documents.recreations": ("Recreated",),
+    "clew.documents.status": ("ProjectStatus",),
+    "clew.documents.transfers": ("Transfer",),
+    "clew.documents.versions": ("Restored", "Version"),
+    "clew.errors": ("ClewError",),
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'clew' has no attribute {name!r}")
     import importlib
 
-    home = importlib.import_module("clew.errors" if name == "ClewError" else "clew.api")
-    return getattr(home, name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'clew' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Executions as the Python interface returns them; see `clew.api.results`."""
+"""Executions as the Python interface returns them."""
 
 from __future__ import annotations
 

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
     from clew.api.executions import Execution, ExecutionList, Outcome
     from clew.api.pipelines import Pipelines
-    from clew.api.results import (
-        Repeated,
-        Transfer,
-    )
+    from clew.api.repeats import Repeated
     from clew.documents.checkouts import Checkout, CheckoutStatus
     from clew.documents.differences import ExecutionDiff
     from clew.documents.ids import Uid
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
     from clew.documents.recreations import Recreated
     from clew.documents.status import ProjectStatus
     from clew.documents.summaries import ExecutionSummary
+    from clew.documents.transfers import Transfer
     from clew.documents.versions import Restored, Version
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.cli.output import print_message
 
 if TYPE_CHECKING:
-    from clew.api import Project
+    from clew.api.project import Project
 
 
 def open_or_create_project(*, here: bool = False, quiet: bool = False) -> Project:

@@ -15,7 +15,7 @@ from clew.errors import SecretsNeeded, UsageError
 from clew.replay.repeat.secret_values import is_path, read_file
 
 if TYPE_CHECKING:
-    from clew.api import Project
+    from clew.api.project import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")

@@ -18,7 +18,8 @@ from clew.cli.output import print_json, print_line, print_message
 from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
-    from clew.api import Lineage, Project
+    from clew.api.project import Project
+    from clew.documents.lineage import Lineage
 
 _REDIRECT = """<!doctype html>
 <meta charset="utf-8"><meta name="referrer" content="no-referrer">

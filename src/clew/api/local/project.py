@@ -22,15 +22,9 @@ from clew.settings import Settings
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from clew.api.executions import ExecutionList
+    from clew.api.executions import Execution, ExecutionList, Outcome
     from clew.api.local.pipelines.pipelines import LocalPipelines
-    from clew.api.results import (
-        Execution,
-        Outcome,
-        ProjectStatus,
-        Repeated,
-        Transfer,
-    )
+    from clew.api.repeats import Repeated
     from clew.documents import repeats
     from clew.documents.checkouts import Checkout, CheckoutStatus
     from clew.documents.differences import ExecutionDiff
@@ -38,7 +32,9 @@ if TYPE_CHECKING:
     from clew.documents.maintenance import Check, Reclaimed, Rule
     from clew.documents.notes import Note
     from clew.documents.recreations import Recreated
+    from clew.documents.status import ProjectStatus
     from clew.documents.summaries import ExecutionSummary
+    from clew.documents.transfers import Transfer
     from clew.documents.versions import Restored, Version
 
 
@@ -391,7 +387,7 @@ class LocalProject(ProjectState, Project):
         from msgspec import structs
 
         from clew.api.local.executions import as_execution
-        from clew.api.results import Repeated
+        from clew.api.repeats import Repeated
 
         fields = structs.asdict(document)
         return Repeated(**fields | {"execution": as_execution(self, document.execution)})

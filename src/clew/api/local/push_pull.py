@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from clew import signing
+from clew.api.executions import Execution
 from clew.api.local.executions import find_execution, list_executions
 from clew.api.local.remote_documents import (
     Document,
@@ -26,8 +27,8 @@ from clew.api.local.remote_documents import (
     oldest_first,
     read_documents,
 )
-from clew.api.results import Execution, Transfer
 from clew.documents.ids import Digest, Uid
+from clew.documents.transfers import Transfer
 from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.notes import PortableNote, export_notes, import_notes

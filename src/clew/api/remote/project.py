@@ -25,10 +25,7 @@ from clew.api.parameter_types import Progress, Say, StrPath, ignore_message, ign
 from clew.api.project import Project
 from clew.api.remote import downloads
 from clew.api.remote.client import API, Client, parse
-from clew.api.results import (
-    Repeated,
-    Transfer,
-)
+from clew.api.repeats import Repeated
 from clew.documents import repeats
 from clew.documents.checkouts import Checkout, CheckoutStatus
 from clew.documents.differences import ExecutionDiff
@@ -39,6 +36,7 @@ from clew.documents.maintenance import Check, Reclaimed, Rule, Rules
 from clew.documents.notes import Note, Notes
 from clew.documents.recreations import Recreated
 from clew.documents.summaries import ExecutionSummary
+from clew.documents.transfers import Transfer
 from clew.documents.versions import Restored, Version
 from clew.errors import NoProject, UsageError
 from clew.redaction import CREDENTIALS

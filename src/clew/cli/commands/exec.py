@@ -14,7 +14,7 @@ from clew.cli.progress import progress
 from clew.cli.project_creation import open_or_create_project
 
 if TYPE_CHECKING:
-    from clew.api import Execution, Outcome
+    from clew.api.executions import Execution, Outcome
 
 
 @click.command(

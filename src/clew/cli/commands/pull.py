@@ -26,7 +26,7 @@ from clew.errors import UsageError
 from clew.remotes import FIRST, load
 
 if TYPE_CHECKING:
-    from clew.api.results import Transfer
+    from clew.documents.transfers import Transfer
 
 
 @click.command(

@@ -23,8 +23,8 @@ from clew.cli.output import (
 from clew.safe_path import check_relative
 
 if TYPE_CHECKING:
-    from clew.api import Project
-    from clew.api.results import Restored
+    from clew.api.project import Project
+    from clew.documents.versions import Restored
 
 
 @click.command(

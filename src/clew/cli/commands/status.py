@@ -22,7 +22,7 @@ from clew.cli.output import (
 from clew.project_directory import is_in_checkout
 
 if TYPE_CHECKING:
-    from clew.api.results import CheckoutStatus
+    from clew.documents.checkouts import CheckoutStatus
     from clew.documents.status import ProjectStatus, StoreSize, TrackedFiles
 
 _LISTED_IDS = 10

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from clew.api import Project
+    from clew.api.project import Project
     from clew.documents.execution_details import ExecutionDetail
 
 _HELP_LENGTH = 60
