@@ -1,7 +1,5 @@
 """Open or create a project: the one of a path, of the current directory, or of a server."""
 
-from __future__ import annotations
-
 from os import fspath
 from pathlib import Path
 

@@ -6,8 +6,6 @@ package is large. The file is untrusted input: reading stops at the first malfor
 does at the end of a file that is still written.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

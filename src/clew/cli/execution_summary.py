@@ -3,8 +3,6 @@
 Everything that is printed comes from a record, which may be untrusted: all text is escaped.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any

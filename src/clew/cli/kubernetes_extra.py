@@ -1,7 +1,5 @@
 """The check that the optional Kubernetes packages are installed."""
 
-from __future__ import annotations
-
 
 def require_kubernetes() -> None:
     """Raise an error if the packages of `clew[kubernetes]` are not installed."""

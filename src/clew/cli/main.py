@@ -4,8 +4,6 @@ A command's module is imported when the command is called; `SECTIONS` has the on
 So `clew --help` and `clew --version` load no database and no store.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Options and arguments that commands share."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Callable

@@ -5,8 +5,6 @@ unless the user has set it: quit if the text fits on one screen, keep colours, k
 screen.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

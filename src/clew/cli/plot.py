@@ -1,7 +1,5 @@
 """Plots of metrics: bars for a terminal, and an SVG picture."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """The remote that the words of `push` or `pull` name."""
 
-from __future__ import annotations
-
 import re
 
 import click

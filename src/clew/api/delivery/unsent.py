@@ -5,8 +5,6 @@ has everything: whenever this process is killed, the next one knows what to send
 the file, so that two processes do not send the same execution.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

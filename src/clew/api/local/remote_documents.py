@@ -3,8 +3,6 @@
 They are untrusted: anybody who can write to the remote can change them.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

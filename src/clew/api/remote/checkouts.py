@@ -4,8 +4,6 @@ The directory is this machine's, and its state file says of which project it is 
 server's. What was changed is sent by missing chunk, and the server runs it, as it repeats.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The connection of a remote project: its server, the caller's settings, and queries."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Fetch contents from a server, or send them to it: only those that the other side lacks."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import tempfile

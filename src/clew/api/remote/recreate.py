@@ -3,8 +3,6 @@
 The server lists the contents it needs. The client sends those that it has unchanged on its disk.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

@@ -5,8 +5,6 @@ need not. So what travels passes through here: only what the other side lacks, a
 longer than its lease.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 
 import msgspec

@@ -1,7 +1,5 @@
 """The status of a server's project. Files are those of this machine, and are compared here."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 
 from clew import project_directory as directories

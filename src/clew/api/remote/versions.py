@@ -1,7 +1,5 @@
 """Read file versions that a server stores, and write them on this machine."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

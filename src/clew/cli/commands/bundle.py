@@ -1,7 +1,5 @@
 """`clew bundle`: write executions with everything they need to one file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`clew cat`: print a version of a file."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.main import COMMANDS

@@ -1,7 +1,5 @@
 """`clew checkout`: write the input files of an execution to a directory, to edit them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`clew commit`: run a checkout with its changes and record it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`clew completion`: print the completion script of a shell."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.completion import SHELLS, read_script

@@ -1,7 +1,5 @@
 """`clew export`: write an execution in a standard format."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,7 +1,5 @@
 """`clew fsck`: verify the stored content and the signatures."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.main import COMMANDS

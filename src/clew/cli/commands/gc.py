@@ -1,7 +1,5 @@
 """`clew gc`: delete stored content that no execution uses."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.main import COMMANDS

@@ -1,7 +1,5 @@
 """`clew given`: `repeat --set` in the syntax of Sciunit."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.commands.repeat import repeat_execution

@@ -1,7 +1,5 @@
 """`clew init`: create a project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

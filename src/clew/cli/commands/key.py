@@ -1,7 +1,5 @@
 """`clew key`: manage the signing key and the known signers."""
 
-from __future__ import annotations
-
 import getpass
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`clew list`: list the executions."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """`clew note`: add notes to an execution, a process or a file."""
 
-from __future__ import annotations
-
 import re
 
 import click

@@ -1,7 +1,5 @@
 """`clew open`: open a lineage or the server's page in a browser."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.completion.candidates import complete_targets

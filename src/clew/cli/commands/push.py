@@ -1,7 +1,5 @@
 """`clew push`: send executions to a remote."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.main import COMMANDS

@@ -1,7 +1,5 @@
 """`clew recreate`: recreate a file from its lineage."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.commands.repeat import DIFFERENT

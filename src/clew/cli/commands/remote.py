@@ -1,7 +1,5 @@
 """`clew remote`: name the places that executions are pushed to and pulled from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`clew rm`: remove executions from the record."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.completion.candidates import complete_executions

@@ -1,7 +1,5 @@
 """`clew server`: serve a project over HTTP."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`clew show`: show one execution or pipeline run."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """`clew source`: record the URL a file was downloaded from."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.main import COMMANDS

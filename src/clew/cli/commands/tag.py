@@ -1,7 +1,5 @@
 """`clew tag`: add tags to an execution, or remove them."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.completion.candidates import complete_tags

@@ -1,7 +1,5 @@
 """`clew trace`: show where a file came from, or what was made from it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`clew viewer`: browse and edit a directory in a web browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -5,8 +5,6 @@ It gets one candidate per line: `plain`, `file` or `dir`, the text, and a descri
 tabs. For `file` and `dir` the shell itself completes paths.
 """
 
-from __future__ import annotations
-
 import os
 
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class

@@ -1,7 +1,5 @@
 """A lineage as Graphviz text: `clew trace model.pkl --dot | dot -Tsvg > lineage.svg`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from clew.cli.lineage.diagram_model import (

@@ -5,8 +5,6 @@ never treated as markup: the JSON is escaped so that nothing in it can end its s
 and the scripts build elements from text.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from importlib.resources import files

@@ -13,8 +13,6 @@ above". Nodes with children come first; installed files come last, as one line, 
 is set.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

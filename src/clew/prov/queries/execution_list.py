@@ -4,8 +4,6 @@ The database applies every condition but the state: a lock decides whether an ex
 end is running.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Find things by a part of a path, name, command, note or tag; or by a digest."""
 
-from __future__ import annotations
-
 import json
 from operator import itemgetter
 from typing import Any, Literal

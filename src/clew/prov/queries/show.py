@@ -1,7 +1,5 @@
 """One execution in full: processes, environment, gaps; in detail its files and network peers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

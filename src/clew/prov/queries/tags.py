@@ -4,8 +4,6 @@ Notes are never overwritten, so removing a tag adds a note as well, and the late
 projects that exchange their notes agree on the tags.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterable

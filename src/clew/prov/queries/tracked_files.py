@@ -4,8 +4,6 @@ Repeats run in a sandbox and leave the files of the machine alone, so they do no
 the last execution deleted do not count either.
 """
 
-from __future__ import annotations
-
 import stat
 from dataclasses import dataclass
 

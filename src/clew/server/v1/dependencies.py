@@ -1,7 +1,5 @@
 """What the routes share: parameter types, dependencies, and the description of errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Any
 

@@ -5,8 +5,6 @@ stored completely or not at all, whenever either side is killed. Ingest is idemp
 arrives twice changes nothing.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import blake3

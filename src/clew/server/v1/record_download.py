@@ -5,8 +5,6 @@ is one pack; until the client has read it, it counts towards the limit of concur
 requests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Annotated, Any

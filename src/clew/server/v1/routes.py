@@ -1,7 +1,5 @@
 """Puts the routes of our own API together, and generates their OpenAPI document."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request

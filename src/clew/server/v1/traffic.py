@@ -1,7 +1,5 @@
 """The proxy's traffic per target, for the culler."""
 
-from __future__ import annotations
-
 from clew.documents.document import from_nanoseconds
 from clew.documents.traffic import TargetTraffic, TrafficList
 from clew.server.catalogue import proxy_traffic

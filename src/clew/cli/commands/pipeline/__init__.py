@@ -1,7 +1,5 @@
 """`clew pipeline`: the commands for Kubeflow pipelines, one module each."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.commands.pipeline.cancel import command as cancel

@@ -1,7 +1,5 @@
 """`clew pipeline cancel`: cancel a run."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.commands.pipeline.run import summarize

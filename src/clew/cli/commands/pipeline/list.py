@@ -1,7 +1,5 @@
 """`clew pipeline list`: list the runs."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.options import json_option, pager_option

@@ -1,7 +1,5 @@
 """`clew pipeline logs`: print the output of a task."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.completion.candidates import complete_tasks

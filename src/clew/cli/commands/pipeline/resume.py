@@ -1,7 +1,5 @@
 """`clew pipeline resume`: resume a run that did not succeed."""
 
-from __future__ import annotations
-
 import click
 
 from clew.cli.commands.pipeline.run import jobs_option, run_with_progress

@@ -1,7 +1,5 @@
 """`clew pipeline why`: explain why a task ran or was reused."""
 
-from __future__ import annotations
-
 import json
 
 import click

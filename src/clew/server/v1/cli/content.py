@@ -3,8 +3,6 @@
 The response is one line of JSON with the metadata, then the bytes; a directory is sent as a tar.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,8 +1,6 @@
 """Queries that depend on the client's machine: relative paths, the current content of files, the
 user. So clients send their `ClientPaths` along."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable

@@ -5,8 +5,6 @@ command in base64, and its file descriptor; {} is a keepalive; the last line is 
 A client that disconnects ends the command, and one that reads slowly slows it down.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

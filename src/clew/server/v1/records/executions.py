@@ -1,7 +1,5 @@
 """Executions: the list, the details of each, its reports and exports."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Queries of the graph: lineage, paths between two objects, search, and differences."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Query

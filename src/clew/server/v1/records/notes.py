@@ -1,7 +1,5 @@
 """Notes and tags: what users say about executions, processes and files."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints

@@ -1,7 +1,5 @@
 """Previews of content: the start of a text or table, or a small image."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """Versions of files: their list, previews and content, with byte ranges."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

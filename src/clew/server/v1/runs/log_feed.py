@@ -4,8 +4,6 @@ A follower first reads the existing log itself. From then on it gets what the sh
 which keeps the last part of the log in memory. A follower that falls behind reads for itself again.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The log of a task from any byte offset, as plain text or as server-sent events."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from functools import lru_cache

@@ -4,8 +4,6 @@ The id of an event is the number of the change in the record of the run. So a cl
 with `Last-Event-ID`, also to another server, gets all later events exactly once.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Pipeline runs: queue, show, cancel and resume them; their tasks, artifacts and metrics."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Annotated
