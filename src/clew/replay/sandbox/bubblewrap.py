@@ -31,7 +31,7 @@ from clew.run.stdio import streams
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
 from clew.witness import environment, tracer_binary
-from clew.witness.syscalls.content_capture import FileState
+from clew.witness.syscalls.trace_format import FileState
 
 _HOST_PROC_ENTRIES = (
     *("acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "scsi"),

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from blake3 import blake3
 
 from clew.confined_files import Confined
-from clew.witness.syscalls.content_capture import FileState
+from clew.witness.syscalls.trace_format import FileState
 
 _MAX_LINKS = 40  # as many links as the kernel follows
 _RACY_NS = 2_000_000_000

@@ -27,7 +27,7 @@ from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
 from clew.settings import Settings, machine_id
 from clew.witness import environment, tracer_binary
-from clew.witness.syscalls.content_capture import FileState
+from clew.witness.syscalls.trace_format import FileState
 
 if TYPE_CHECKING:
     from clew.packages.owners import Packages

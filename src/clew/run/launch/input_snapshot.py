@@ -77,7 +77,7 @@ class InputSnapshot:
             except OSError:
                 return os.fsdecode(path)
             state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-            if state != file_stat[:5]:
+            if state != file_stat.without_mode:
                 return os.fsdecode(path)
         for parent, names in self._absent.items():
             if _state(parent) == self._parents[parent] is not None:

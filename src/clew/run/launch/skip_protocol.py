@@ -18,9 +18,9 @@ import msgspec
 
 from clew.confined_files import Confined
 from clew.redaction import Redactor
-from clew.witness.syscalls.content_capture import ContentCapture, FileState
+from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.reused_subtree import ReusedSubtree
-from clew.witness.syscalls.trace_format import Opening, Question
+from clew.witness.syscalls.trace_format import FileState, Opening, Question
 
 _ANSWER = struct.Struct("=IIQ")
 _decode = msgspec.msgpack.Decoder(Question).decode

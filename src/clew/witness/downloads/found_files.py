@@ -13,7 +13,7 @@ from functools import cache
 from urllib.parse import quote
 
 from clew.witness.syscalls.trace_format import FileStat
-from clew.witness.syscalls.version_tracker import file_stat_of, key_of
+from clew.witness.syscalls.version_tracker import file_stat_of
 
 Files = Mapping[bytes, FileStat]
 """The paths of files, and the state in which each was read."""
@@ -106,12 +106,11 @@ def _hash_blob(path: bytes, file_stat: FileStat) -> str | None:
 
     with suppress(OSError), open(path, "rb") as file:
         data = file.read(file_stat.size + 1)
-        if len(data) == file_stat.size and key_of(file_stat_of(os.fstat(file.fileno()))) == key_of(
-            file_stat
-        ):
+        now = file_stat_of(os.fstat(file.fileno()))
+        if len(data) == file_stat.size and now.content_key == file_stat.content_key:
             return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
     return None
 
 
 def _is_unchanged(path: bytes, file_stat: FileStat) -> bool:
-    return key_of(file_stat_of(os.lstat(path))) == key_of(file_stat)
+    return file_stat_of(os.lstat(path)).content_key == file_stat.content_key

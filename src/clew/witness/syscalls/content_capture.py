@@ -25,19 +25,17 @@ from clew.store.types import format_digest
 from clew.witness.syscalls.trace_format import (
     AnyRecord,
     Change,
+    ContentKey,
     Descriptor,
     FileStat,
+    FileState,
     Open,
     Saved,
 )
-from clew.witness.syscalls.version_tracker import ContentKey, key_of
 
 _NAME_CONTENT = (Open, Change, Saved, Descriptor)
 """The records that name content: less than half of a trace."""
 _EMPTY_DIGEST = format_digest(blake3(b"").digest())
-
-FileState = tuple[int, int, int, int]
-"""Inode number, size, modification and change time."""
 
 
 def is_file(path: bytes) -> bool:
@@ -68,6 +66,7 @@ class ContentCapture:
         self._store = store
         self.files = HOST
         """The command's files, as its paths name them."""
+        # files that were put there for the command, with content that is already stored
         self._provided: Mapping[FileState, Digest] = {}
         self._last_alive = until
         self._spool = spool
@@ -76,11 +75,13 @@ class ContentCapture:
         # opened through a link whose name is excluded
         self._withheld: set[ContentKey] = set()
         self._known: dict[ContentKey, KnownContent] = {}
+        # reads that were handled, with or without success
         self._attempted: set[FileStat] = set()
         self._why_missing: dict[ContentKey, str] = {}
         self._same_content: dict[ContentKey, ContentKey] = {}
         self._listings: dict[FileStat, tuple[list[bytes], bool]] = {}
         self._mapped: set[tuple[int, int]] = set()
+        # files that a reused program would have written, put there instead of it
         self._preset: dict[FileStat, KnownContent] = {}
         self._final: dict[bytes, tuple[KnownContent, os.stat_result] | str] = {}
         self.failure: ClewError | None = None
@@ -93,7 +94,7 @@ class ContentCapture:
 
     def preset(self, file_stat: FileStat, known: KnownContent) -> None:
         """Set the content of a file in this state, which the caller has put there."""
-        self._preset[file_stat] = self._known[key_of(file_stat)] = known
+        self._preset[file_stat] = self._known[file_stat.content_key] = known
 
     # -- while the command runs
 
@@ -105,7 +106,7 @@ class ContentCapture:
         records = [record for record in trace if type(record) in _NAME_CONTENT]
         for record in records:
             if isinstance(record, Change) and record.what == b"map" and record.before:
-                self._mapped.add(record.before[:2])  # its bytes may change without its mtime
+                self._mapped.add(record.before.inode_key)  # its bytes may change without its mtime
         for record in records:
             if isinstance(record, Open):
                 self._on_open(record, reads)
@@ -126,14 +127,14 @@ class ContentCapture:
         if file_stat is None or record.flags & os.O_PATH:
             return
         if path != record.path and self._excluded(record.path):
-            self._withheld.add(key_of(file_stat))
+            self._withheld.add(file_stat.content_key)
         if stat.S_ISDIR(file_stat.mode):
             self._list_directory(path, file_stat)
         elif record.flags & os.O_ACCMODE != os.O_WRONLY and not record.flags & os.O_TRUNC:
             self._on_read(path, file_stat, reads)
 
     def _on_read(self, path: bytes, file_stat: FileStat, reads: dict[FileStat, bytes]) -> None:
-        if file_stat[:2] in self._mapped:
+        if self._mapped and file_stat.inode_key in self._mapped:
             return
         if file_stat not in self._attempted and stat.S_ISREG(file_stat.mode) and is_file(path):
             self._attempted.add(file_stat)
@@ -142,21 +143,21 @@ class ContentCapture:
             if not file_stat.size:  # the tracer saves no copy of an empty file
                 self._store_empty(path, file_stat)
                 return
-            provided = self._provided.get(file_stat[1:5])
+            provided = self._provided.get(file_stat.file_state)
             if provided is not None:
-                self._known[key_of(file_stat)] = KnownContent(
+                self._known[file_stat.content_key] = KnownContent(
                     Stored(provided, file_stat.size), True
                 )
-            elif key_of(file_stat) not in self._known:
+            elif file_stat.content_key not in self._known:
                 reads[file_stat] = path
 
     def _store_empty(self, path: bytes, file_stat: FileStat) -> None:
         keep = self._keeps(path)
         try:
             stored = self._store.put_bytes(b"") if keep else Stored(_EMPTY_DIGEST, 0)
-            self._known[key_of(file_stat)] = KnownContent(stored, keep)
+            self._known[file_stat.content_key] = KnownContent(stored, keep)
         except ClewError as error:
-            self._fail(key_of(file_stat), error)
+            self._fail(file_stat.content_key, error)
 
     def _store_unchanged(self, reads: dict[FileStat, bytes]) -> None:
         """Store each of these files if it is still in the state it was opened in. If the store
@@ -165,16 +166,16 @@ class ContentCapture:
             for file_stat, answer in self._store_files(files, keep=keep):
                 if isinstance(answer, Changed):
                     why = "changed by another program before it could be stored"
-                    self._why_missing[key_of(file_stat)] = why
+                    self._why_missing[file_stat.content_key] = why
                 elif isinstance(answer, ClewError):
-                    self._fail(key_of(file_stat), answer)
+                    self._fail(file_stat.content_key, answer)
                 else:
-                    self._known[key_of(file_stat)] = KnownContent(answer, keep)
+                    self._known[file_stat.content_key] = KnownContent(answer, keep)
 
     def _store_files(
         self, files: list[tuple[FileStat, bytes]], *, keep: bool
     ) -> Iterator[tuple[FileStat, Stored | ClewError]]:
-        signatures = [Signature(*file_stat[:5]) for file_stat, _ in files]
+        signatures = [Signature(*file_stat.without_mode) for file_stat, _ in files]
         unknown: list[int] = []
         for i, known in enumerate(self._store.recall(signatures)):
             if known is None:
@@ -196,7 +197,7 @@ class ContentCapture:
     ) -> Iterator[tuple[bool, list[tuple[FileStat, bytes]]]]:
         groups: dict[bool, list[tuple[FileStat, bytes]]] = {True: [], False: []}
         for file_stat, path in reads.items():
-            keep = self._keeps(path) and key_of(file_stat) not in self._withheld
+            keep = self._keeps(path) and file_stat.content_key not in self._withheld
             groups[keep].append((file_stat, path))
         yield from ((keep, files) for keep, files in groups.items() if files)
 
@@ -214,7 +215,7 @@ class ContentCapture:
         wanted: dict[bool, list[tuple[ContentKey, bytes]]] = {True: [], False: []}
         done: list[bytes] = []
         for record in records:
-            key = key_of(record.file_stat)
+            key = record.file_stat.content_key
             if record.error:
                 why = f"could not be saved before it changed: {os.strerror(record.error)}"
                 self._why_missing.setdefault(key, why)
@@ -247,8 +248,8 @@ class ContentCapture:
     def _record_move(self, record: Change, before: FileStat, after: FileStat) -> None:
         """The file has the same bytes under a new name or with new times."""
         if record.what == b"metadata" and before.size == after.size:
-            self._same_content[key_of(after)] = key_of(before)
-        key = key_of(before)
+            self._same_content[after.content_key] = before.content_key
+        key = before.content_key
         if record.what == b"exchange":
             return  # `after` is of the other file
         if key in self._why_missing and key not in self._known and before in self._attempted:
@@ -269,7 +270,7 @@ class ContentCapture:
 
     def known(self, file_stat: FileStat) -> KnownContent | None:
         """The content of this state, if it is known for certain."""
-        key: ContentKey | None = key_of(file_stat)
+        key: ContentKey | None = file_stat.content_key
         visited: set[ContentKey] = set()
         while key is not None and key not in visited:
             if key in self._known:
@@ -279,7 +280,7 @@ class ContentCapture:
         return None
 
     def why_missing(self, file_stat: FileStat) -> str:
-        return self._why_missing.get(key_of(file_stat), "its content was never seen")
+        return self._why_missing.get(file_stat.content_key, "its content was never seen")
 
     def listing(self, file_stat: FileStat) -> tuple[list[bytes], bool] | None:
         """The names in a directory soon after it was listed in this state, and whether it was still
@@ -326,7 +327,7 @@ class ContentCapture:
                 fresh[file_stat] = path
         self._store_unchanged(fresh)
         for file_stat, path, status in present:
-            known = self._known.get(key_of(file_stat))
+            known = self._known.get(file_stat.content_key)
             self._final[path] = (known, status) if known else self.why_missing(file_stat)
 
     def _link_content(self, target: bytes) -> KnownContent:

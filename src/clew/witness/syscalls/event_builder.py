@@ -30,7 +30,7 @@ from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, 
 from clew.witness.syscalls.data_flows import READS, WRITES
 from clew.witness.syscalls.observations import group_looks
 from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
-from clew.witness.syscalls.version_tracker import ObservedVersion, file_stat_of, key_of
+from clew.witness.syscalls.version_tracker import ObservedVersion, file_stat_of
 
 FinalContent = tuple[KnownContent, os.stat_result] | str
 """The content of a file at the end, with its `stat`; or why there is none."""
@@ -201,9 +201,8 @@ class EventBuilder:
         if isinstance(final, str):
             return observed, final
         now = final[1]
-        same = observed.file_stat is not None and key_of(observed.file_stat) == key_of(
-            file_stat_of(now)
-        )
+        key = file_stat_of(now).content_key
+        same = observed.file_stat is not None and observed.file_stat.content_key == key
         if same and not observed.uncertain:
             return observed, final
         # the opener may have written after its child
@@ -286,7 +285,7 @@ class EventBuilder:
         ):
             return False
         now = file_stat_of(status)
-        if now[:2] != observed.file_stat[:2]:
+        if now.inode_key != observed.file_stat.inode_key:
             return False
         inputs_of_process = self._state.inputs_of_process.items()
         readers = [
@@ -411,7 +410,7 @@ def _settle_opener(observed: ObservedVersion, now: os.stat_result) -> None:
     """Add the opener of a file to its makers if the file changed after its children were done."""
     if observed.opener is None or observed.inherited is None:
         return
-    if key_of(observed.inherited)[2:] != (now.st_size, now.st_mtime_ns):
+    if (observed.inherited.size, observed.inherited.mtime) != (now.st_size, now.st_mtime_ns):
         observed.makers.setdefault(observed.opener, "write")
 
 

@@ -13,6 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
+ContentKey = tuple[int, int, int, int]
+"""Device, inode number, size and modification time."""
+FileState = tuple[int, int, int, int]
+"""Inode number, size, modification and change time: the device of a sandbox is a different one."""
+
 
 class FileStat(NamedTuple):
     """The result of `stat` at one moment. A rename or a hard link changes only the ctime."""
@@ -24,20 +29,45 @@ class FileStat(NamedTuple):
     ctime: int
     mode: int
 
+    @property
+    def inode_key(self) -> tuple[int, int]:
+        """Identifies the file, whatever its content."""
+        return self[:2]
+
+    @property
+    def content_key(self) -> ContentKey:
+        """Identifies the bytes: a rename changes only the ctime."""
+        return self[:4]
+
+    @property
+    def without_mode(self) -> tuple[int, int, int, int, int]:
+        """The fields of a `clew.store.Signature`."""
+        return self[:5]
+
+    @property
+    def file_state(self) -> FileState:
+        return self[1:5]
+
 
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The fields of every record. `image` is the number of a program in a process."""
+
     seq: int
     at: int
     image: int
 
 
 class Spawn(Record, frozen=True, array_like=True, gc=False, tag=1):
+    """A process was created."""
+
     parent: int
     pid: int
     started: int
 
 
 class Exec(Record, frozen=True, array_like=True, gc=False, tag=2):
+    """A process started a program."""
+
     previous: int
     pid: int
     exe: bytes
@@ -48,11 +78,15 @@ class Exec(Record, frozen=True, array_like=True, gc=False, tag=2):
 
 
 class Variables(Record, frozen=True, array_like=True, gc=False, tag=3):
+    """The environment variables of one or more `Exec` records."""
+
     number: int
     entries: list[bytes]
 
 
 class Exit(Record, frozen=True, array_like=True, gc=False, tag=4):
+    """A process ended; with the CPU time and memory that it used."""
+
     status: int
     signal: int
     user: int
@@ -61,6 +95,8 @@ class Exit(Record, frozen=True, array_like=True, gc=False, tag=4):
 
 
 class Open(Record, frozen=True, array_like=True, gc=False, tag=5):
+    """A file was opened. For writing, `number` is 0; for reading, `Seen` records refer to it."""
+
     path: bytes
     real: bytes | None
     flags: int
@@ -70,6 +106,8 @@ class Open(Record, frozen=True, array_like=True, gc=False, tag=5):
 
 
 class Look(Record, frozen=True, array_like=True, gc=False, tag=6):
+    """A query of a path, such as `stat`, or an open that failed. `Seen` records refer to it."""
+
     kind: int
     path: bytes
     error: int
@@ -80,6 +118,8 @@ class Look(Record, frozen=True, array_like=True, gc=False, tag=6):
 
 
 class Change(Record, frozen=True, array_like=True, gc=False, tag=7):
+    """A change of a path, such as a rename or a deletion. `what` says which."""
+
     what: bytes
     path: bytes
     path2: bytes | None
@@ -88,6 +128,8 @@ class Change(Record, frozen=True, array_like=True, gc=False, tag=7):
 
 
 class Descriptor(Record, frozen=True, array_like=True, gc=False, tag=8):
+    """A descriptor that a program was started with, or (fd -1) how it left that file."""
+
     fd: int
     way: int  # 1: for reading, 2: for writing, 3: both
     name: bytes
@@ -95,12 +137,16 @@ class Descriptor(Record, frozen=True, array_like=True, gc=False, tag=8):
 
 
 class Net(Record, frozen=True, array_like=True, gc=False, tag=9):
+    """A connection, a bound address or a datagram."""
+
     what: bytes
     address: bytes
     socket: int
 
 
 class Saved(Record, frozen=True, array_like=True, gc=False, tag=10):
+    """The tracer saved the content of a file in the spool before it was changed."""
+
     path: bytes
     file_stat: FileStat
     how: bytes
@@ -109,12 +155,16 @@ class Saved(Record, frozen=True, array_like=True, gc=False, tag=10):
 
 
 class Hidden(Record, frozen=True, array_like=True, gc=False, tag=11):
+    """Something that the tracer could not see: becomes a gap in the record."""
+
     what: bytes
     path: bytes | None
     why: bytes
 
 
 class Fetch(Record, frozen=True, array_like=True, gc=False, tag=12):
+    """A program requested a URL."""
+
     url: bytes
 
 
@@ -128,6 +178,8 @@ class Mark(Record, frozen=True, array_like=True, gc=False, tag=13):
 
 
 class Signal(Record, frozen=True, array_like=True, gc=False, tag=14):
+    """A process sent a signal to another."""
+
     signal: int
     to: int
 
@@ -144,6 +196,8 @@ class Opening(NamedTuple):
 
 
 class Held(Record, frozen=True, array_like=True, gc=False, tag=15):
+    """What a program inherited when it started."""
+
     standing: bytes | None  # None: the same as the command itself
     openings: list[Opening]
 
@@ -182,6 +236,8 @@ class Question(Record, frozen=True, array_like=True, gc=False, tag=17):
 
 
 class Seen(Record, frozen=True, array_like=True, gc=False, tag=19):
+    """Which `Open` and `Look` records, by their numbers, are of this program."""
+
     opened: list[int]  # alternating seq and number
     looked: list[int]
 

@@ -16,13 +16,6 @@ from msgspec import Struct, field
 from clew.documents.ids import Digest
 from clew.witness.syscalls.trace_format import FileStat
 
-ContentKey = tuple[int, int, int, int]
-
-
-def key_of(file_stat: FileStat) -> ContentKey:
-    """The part of the state that identifies the bytes: renaming changes only the ctime."""
-    return file_stat[:4]
-
 
 def file_stat_of(status: os.stat_result) -> FileStat:
     """The state of a file, from its `stat`."""
@@ -106,7 +99,7 @@ def _same_file(observed: ObservedVersion | None, file_stat: FileStat) -> bool:
     return (
         observed is not None
         and observed.opened is not None
-        and observed.opened[:2] == file_stat[:2]
+        and observed.opened.inode_key == file_stat.inode_key
     )
 
 
@@ -151,7 +144,7 @@ class VersionTracker:
 
     def add_mapping(self, file_stat: FileStat, image: int) -> None:
         """The image mapped the file for writing: it may change without a new mtime."""
-        self._mappers.setdefault(file_stat[:2], set()).add(image)
+        self._mappers.setdefault(file_stat.inode_key, set()).add(image)
 
     def read(self, path: bytes, file_stat: FileStat | None, *, at: int) -> ObservedVersion:
         """The version that a read in this state belongs to."""
@@ -163,7 +156,7 @@ class VersionTracker:
                 return self.add(path, at=at, maker=None, file_stat=file_stat)
             if history[-1].file_stat is file_stat:
                 return history[-1]  # the same state object as before: by far the most reads
-        mappers = self._mappers.get(file_stat[:2], set())
+        mappers = self._mappers.get(file_stat.inode_key, set())
         if mappers and not self.all_ended(mappers, at):
             return self._uncertain_version(path, mappers, at=at)
         return self._version_in_state(path, file_stat, at=at)
@@ -172,9 +165,9 @@ class VersionTracker:
         """The version that had this state. If none had it, the file has changed: by its last
         writer in this execution, if that still ran, or from outside."""
         history = self._histories.get(path, [])
-        last = self.current(path)
+        last, key = self.current(path), file_stat.content_key
         for observed in reversed(history):
-            if observed.file_stat is not None and key_of(observed.file_stat) == key_of(file_stat):
+            if observed.file_stat is not None and observed.file_stat.content_key == key:
                 observed.file_stat = file_stat  # its permissions may have changed
                 return observed
             if (
@@ -238,7 +231,7 @@ class VersionTracker:
         untouched = (
             last.opened is not None
             and file_stat is not None
-            and key_of(file_stat) == key_of(last.opened)
+            and file_stat.content_key == last.opened.content_key
         )
         if untouched and last.maker == parent and len(last.makers) == 1:
             last.makers.clear()
