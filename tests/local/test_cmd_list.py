@@ -1,5 +1,6 @@
 """`clew list`."""
 
+import json
 import os
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def test_executions_newest_first(tmp_path: Path, graph_in_turn: dict[str, str]) 
     ]
     assert rows[1][6] == "sh -c 'exit 4'"
     assert clew.json("list", "--limit", "1") == found[:1]
+    fields = json.loads(clew("list", "--json=id,state", "exit").stdout)
+    assert fields == [{"id": "e3", "state": "failed"}]
     assert clew.json("list", "state:done", "name:CLE") == found[2:]
     assert clew.json("list", "--since", "1h", "exit") == found[:1]
     assert clew.json("list", "--since", found[1]["started"]) == found[:2]

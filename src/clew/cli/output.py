@@ -61,14 +61,15 @@ def select_fields(document: Any) -> Any:
     fields: tuple[str, ...] = context.meta.get(FIELDS, ()) if context else ()
     if not fields or not document:
         return document
-    elements = document if isinstance(document, list) else [document]
+    several = isinstance(document, list | tuple)
+    elements = document if several else [document]
     known = {name: None for element in elements for name in element}
     if unknown := [field for field in fields if field not in known]:
         from clew.errors import UsageError
 
         raise UsageError(f"no field {', '.join(unknown)}", hint=f"fields: {', '.join(known)}")
     selected = [{field: element.get(field) for field in fields} for element in elements]
-    return selected if isinstance(document, list) else selected[0]
+    return selected if several else selected[0]
 
 
 def print_bytes(content: bytes) -> None:
