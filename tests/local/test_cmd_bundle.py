@@ -28,7 +28,10 @@ def test_a_bundle_is_pulled_and_repeated(project: Project, tmp_path: Path) -> No
     project("bundle", "create", "e1", "-o", str(file))
     assert project.error("bundle", "create", "e1", "-o", str(file), status=1)[0] == "exists"
     there = other_project(tmp_path)
+    assert [e["id"] for e in there.json("pull", str(file), "--list")] == ["e1"]
+    assert not (there / ".clew").exists()
     there("pull", str(file))
+    assert there.json("remote", "list") == []
     assert there.json("list")[0]["made_elsewhere"]
     assert there("cat", f"e1:{project / 'private.csv'}").stdout == "9\n"
     assert "identical" in there("repeat", "e1").stderr
@@ -43,7 +46,7 @@ def test_what_it_has_can_be_reviewed(project: Project) -> None:
     assert "private.csv" not in own
     shown = project("bundle", "create", "e1", "--list")
     assert shown.stdout.splitlines()[1].endswith("settings.txt")
-    assert "2 files may hold a secret" in shown.stderr
+    assert "2 files may contain a secret" in shown.stderr
 
 
 def test_excluded_files_are_not_in_it(project: Project, tmp_path: Path) -> None:
@@ -53,6 +56,9 @@ def test_excluded_files_are_not_in_it(project: Project, tmp_path: Path) -> None:
     there("pull", str(file))
     assert there.error("cat", f"e1:{project / 'private.csv'}", status=5)[0] == "no-content"
     assert there("cat", f"e1:{project / 'data.csv'}").stdout == "3\n1\n2\n"
+    assert (
+        there.error("repeat", "e1", status=5)[2] == "ask its author for a record with these files"
+    )
     assert there.json("fsck")["ok"]
 
 

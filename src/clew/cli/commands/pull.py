@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +25,7 @@ from clew.cli.output import (
 from clew.cli.progress import progress
 from clew.cli.project_creation import open_or_create_project, print_created
 from clew.cli.remote_address import complete_remotes, resolve_remote
-from clew.errors import UsageError
+from clew.errors import NoProject, UsageError
 from clew.remotes import FIRST, load
 
 if TYPE_CHECKING:
@@ -41,7 +44,8 @@ def command(words: tuple[str, ...], list_them: bool, as_json: bool) -> None:
     """Fetch executions from REMOTE: the given ones, or all that are not here yet.
 
     REMOTE is a directory, s3://bucket/prefix, or a name given by clew remote add; without it, the
-    default remote is used. Where there is no project, one is created, with REMOTE as its default.
+    default remote is used. REMOTE can also be a file that clew bundle create wrote. Where there is
+    no project, one is created, with REMOTE as its default unless it is a file.
 
     An ID is a uid or a prefix of one, a name, or the id the execution had where it was pushed.
     It gets a new id here. Everything is verified, and only missing content is transferred.
@@ -85,16 +89,22 @@ def _pull(url: str, ids: tuple[str, ...]) -> Transfer:
             raise
         if is_new:
             print_created(project)
-            remotes = load(project.root / project_directory.NAME)
-            remotes.add(FIRST, url)
-            remotes.save()
+            if not Path(url).is_file():  # to a bundle, nothing can be pushed
+                remotes = load(project.root / project_directory.NAME)
+                remotes.add(FIRST, url)
+                remotes.save()
     return transfer
 
 
 def _print_shared(url: str, as_json: bool) -> None:
     import clew
 
-    with clew.open() as project:
+    with contextlib.ExitStack() as stack:
+        try:
+            project = stack.enter_context(clew.open())
+        except NoProject:
+            empty = stack.enter_context(tempfile.TemporaryDirectory())
+            project = stack.enter_context(clew.init(empty))
         executions = project.shared(url, warn=print_message)
     if as_json:
         print_json(executions)

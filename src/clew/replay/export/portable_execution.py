@@ -76,7 +76,7 @@ def make_portable(record: ExecutionRecord, read_listing: ReadListing) -> Portabl
         facets={n: v for n, v in record.facets.items() if n not in ("streams", "argument_secrets")},
     )
     masked = SecretValues(given=dict.fromkeys(list_secrets(bare), MASK))
-    found = make_plan(bare, read_listing=read_listing, values=masked, network=True)
+    found = make_plan(bare, read_listing=read_listing, values=masked, network=None)
     variables = {n: v for n, v in found.environ.items() if n not in hidden}
     found = replace(
         found,

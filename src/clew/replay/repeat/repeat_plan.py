@@ -88,11 +88,12 @@ def make_plan(
     *,
     read_listing: ReadListing,
     values: SecretValues,
-    network: bool,
+    network: bool | None,
     gpu: bool = False,
 ) -> RepeatPlan:
     """Plan how to repeat `record`. `values`: the caller's values for secrets that are not recorded;
-    `gpu`: it may use the GPUs that it used."""
+    `network`: it gets the network, or None if it will run elsewhere; `gpu`: it may use the GPUs
+    that it used."""
     itself = record.itself
     if itself.ended is None:
         raise ClewError(
@@ -107,7 +108,9 @@ def make_plan(
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise NoContent(
             f"the content of {some}{more} is not stored: {record.execution.id} cannot be repeated",
-            hint="record.exclude in .clew/config.toml says what is not kept: "
+            hint="ask its author for a record with these files"
+            if record.execution.made_elsewhere
+            else "record.exclude in .clew/config.toml says what is not kept: "
             "change that, and record the command again",
         )
     wanted = list_secrets(record)
@@ -131,10 +134,10 @@ def make_plan(
         appended=_appended_files(record),
         devices=devices,
         warnings=(
-            *_untrusted_warnings(record, offered, network),
+            *(() if network is None else _untrusted_warnings(record, offered, network)),
             *(f"the record does not need the secret {n}" for n in values.given if n not in offered),
             *describe_credential_files(files),
-            *_warnings(record, locators, devices, refused, network),
+            *_warnings(record, locators, devices, refused, network is not False),
         ),
         credentials=keep_placeable(files, first),
     )
