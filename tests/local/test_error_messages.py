@@ -88,6 +88,8 @@ def test_what_cannot_be_run(unchanged: TrackedProject, word: str, status: int, c
     ran = unchanged("exec", "--json", "--", word, status=status)
     told = json.loads(ran.stderr.splitlines()[-1])["error"]
     assert told["code"] == code
+    if code == "no-such-command":
+        assert ("PATH" in told["hint"]) == ("/" not in word)
     assert word in told["message"]
     assert told["hint"]
     assert unchanged.states() == {"e1": "done"}

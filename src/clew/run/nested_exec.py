@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from clew import db
 from clew.documents.executions import Execution
-from clew.errors import CannotExecute, ClewError, NoSuchCommand, UsageError
+from clew.errors import CannotExecute, ClewError, UsageError
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import get_execution
 from clew.run import execution_locks
 from clew.run.launch.pins import UNPINNED, Pins
+from clew.run.record_errors import no_such_command
 from clew.run.recording_result import RecordingResult, unfolded_execution
 from clew.settings import Settings
 
@@ -43,9 +44,7 @@ def run_nested(
     try:
         status = subprocess.run(list(command), check=False).returncode
     except FileNotFoundError as error:
-        raise NoSuchCommand(
-            f"no such command: {command[0]}", hint=f"is {command[0]} on the PATH?"
-        ) from error
+        raise no_such_command(command[0]) from error
     except OSError as error:
         raise CannotExecute(
             f"cannot execute {command[0]}: {os.strerror(error.errno or 0)}",

@@ -41,9 +41,15 @@ def fail_before_start(directory: ProjectDirectory) -> Iterator[None]:
         ) from error
 
 
+def no_such_command(program: str) -> NoSuchCommand:
+    by_path = "check that the file and its interpreter exist"
+    hint = by_path if "/" in program else f"is {program} on the PATH?"
+    return NoSuchCommand(f"no such command: {program}", hint=hint)
+
+
 def cannot_start(program: str, status: int) -> ClewError:
     if status == 127:
-        return NoSuchCommand(f"no such command: {program}", hint=f"is {program} on the PATH?")
+        return no_such_command(program)
     if status == 126:
         return CannotExecute(f"cannot execute {program}", hint=f"chmod +x {program}")
     return RecordingFailed(f"{program} could not be started", hint="see the message above")

@@ -45,7 +45,9 @@ def task_path(id: str) -> str:  # noqa: A002
     """The route of a task, by its id `r1/train`."""
     run, _, name = id.partition("/")
     if not name or not id.isprintable():
-        raise NotFound(f"{id} is not the id of a task", hint="clew pipeline show r1 lists tasks")
+        raise NotFound(
+            f"{id} is not the id of a task: RUN/TASK", hint="clew pipeline show RUN lists tasks"
+        )
     return f"tasks/{quote(run, safe='')}/{quote(name)}"
 
 

@@ -100,7 +100,9 @@ def get_task(graph: Graph, text: str, *, alive: IsRunning) -> Task:
     `latest/train` is that of the newest run."""
     parsed = _TASK_ID.fullmatch(text)
     if parsed is None:
-        raise NotFound(f"{text} is not the id of a task", hint="clew pipeline show r1 lists tasks")
+        raise NotFound(
+            f"{text} is not the id of a task: RUN/TASK", hint="clew pipeline show RUN lists tasks"
+        )
     run, name = parsed[1], parsed[2]
     tasks = get_run(graph, run, alive=alive).tasks
     matches = [task for task in tasks if task.name == name]
