@@ -39,7 +39,7 @@ def tracer_command(
     session: bool = False,
     environment: str | None = None,
     opened: Mapping[int, tuple[int, str]] | None = None,
-    reading: int | None = None,
+    output_position: int | None = None,
     ask: int | None = None,
     pin_clock: int | None = None,
     pin_random: str | None = None,
@@ -51,11 +51,11 @@ def tracer_command(
 
     `starter`: the process with which the tracer ends; `session`: the command gets its own session,
     with its input as the terminal; `environment`: a file with the command's variables; `opened`:
-    files that are open from the start, as (flags, path) by descriptor; `reading`: shared memory
-    that says how much of the output was read; `ask`: a socket that decides which programs need not
-    run; `pin_clock`: the start of its wall clock; `pin_random`: the seed of its random numbers;
-    `serial`: run one process at a time; `prompt`: write the records of a child as soon as it ends;
-    `isolated`: the command is not trusted and must not reach the tracer.
+    files that are open from the start, as (flags, path) by descriptor; `output_position`: shared
+    memory that says how much of the output was read; `ask`: a socket that decides which programs
+    need not run; `pin_clock`: the start of its wall clock; `pin_random`: the seed of its random
+    numbers; `serial`: run one process at a time; `prompt`: write the records of a child as soon as
+    it ends; `isolated`: the command is not trusted and must not reach the tracer.
     """
     arguments = [tracer, "--out", trace, "--notify", str(notify)]
     if starter is not None:
@@ -75,7 +75,7 @@ def tracer_command(
         "--serial": 1 if serial else None,
         "--prompt": 1 if prompt else None,
         "--isolated": 1 if isolated else None,
-        "--streams": reading,
+        "--streams": output_position,
         "--ask": ask,
     }
     for name, value in options.items():

@@ -148,7 +148,7 @@ class Sandbox:
         status_read, status_write = os.pipe()
         wait, go = os.pipe()
         tracer = self._tracer_command(options)
-        kept = [options.notify, *options.streams.reading.handed, *self._inherited_fds]
+        kept = [options.notify, *options.streams.output_position.handed, *self._inherited_fds]
         kept += [] if options.ask is None else [options.ask]
         self._pid = tracer_process.start(
             [
@@ -208,7 +208,7 @@ class Sandbox:
             exclude=options.exclude,
             environment=self._inherit(_write_environment(self.environ)),
             opened=options.streams.opened,
-            reading=options.streams.reading.descriptor,
+            output_position=options.streams.output_position.descriptor,
             ask=options.ask,
             pin_clock=options.pins.clock,
             pin_random=options.pins.random,

@@ -156,7 +156,7 @@ class LocalHost:
             exclude=options.exclude,
             starter=os.getpid(),
             session=terminal is not None and terminal.both_ways,
-            reading=options.streams.reading.descriptor,
+            output_position=options.streams.output_position.descriptor,
             pin_clock=options.pins.clock,
             pin_random=options.pins.random,
             serial=options.pins.serial,
@@ -166,7 +166,7 @@ class LocalHost:
             tracer,
             self.environ,
             descriptors=options.streams.descriptors,
-            handed=(options.notify, *options.streams.reading.handed),
+            handed=(options.notify, *options.streams.output_position.handed),
             blocked=options.blocked,
         )
 

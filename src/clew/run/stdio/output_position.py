@@ -15,11 +15,11 @@ _SIZE = 48
 PIPE, TERMINAL, SAME = 1, 2, 3
 
 
-class ReadProgress:
-    """The progress of descriptors 1 and 2 of one command."""
+class OutputPosition:
+    """How far descriptors 1 and 2 of one command were read."""
 
     def __init__(self) -> None:
-        self.descriptor = os.memfd_create("reading", os.MFD_CLOEXEC)
+        self.descriptor = os.memfd_create("output-position", os.MFD_CLOEXEC)
         os.ftruncate(self.descriptor, _SIZE)
         self._memory = mmap.mmap(self.descriptor, _SIZE)
         self._words = memoryview(self._memory).cast("Q")

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from clew.documents.ids import Digest
 from clew.redaction import Redactor
-from clew.run.stdio.output_position import PIPE, SAME, TERMINAL, ReadProgress
+from clew.run.stdio.output_position import PIPE, SAME, TERMINAL, OutputPosition
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.terminal import Terminal, plain_output
 
@@ -90,19 +90,28 @@ class Streams(Struct, eq=False):
     terminal: Terminal | None = None
     opened: dict[int, tuple[int, str]] = field(default_factory=dict)
     """Files to open in the sandbox, as (flags, path) by descriptor."""
-    reading: ReadProgress = field(default_factory=ReadProgress)
+    output_position: OutputPosition = field(default_factory=OutputPosition)
     """How much output was read, for the tracer."""
-    _ours: list[int] = field(default_factory=list)
-    _copies: list[Callable[[], None]] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+    """The command has ended."""
+    _our_copies: list[int] = field(default_factory=list)
+    _copiers: list[Callable[[], None]] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
-    _over: threading.Event = field(default_factory=threading.Event)
+
+    def copy_with(self, copier: Callable[[], None]) -> None:
+        """Run this function in a thread from the start of the command to its end."""
+        self._copiers.append(copier)
+
+    def close_at_start(self, descriptor: int) -> None:
+        """Close a descriptor once the command has its own copy of it."""
+        self._our_copies.append(descriptor)
 
     def started(self) -> None:
         """The command has started: close our copies of its descriptors, and start to copy."""
-        for descriptor in self._ours:
+        for descriptor in self._our_copies:
             os.close(descriptor)
-        for copy in self._copies:
-            thread = threading.Thread(target=copy, daemon=True)
+        for copier in self._copiers:
+            thread = threading.Thread(target=copier, daemon=True)
             thread.start()
             self._threads.append(thread)
 
@@ -114,14 +123,14 @@ class Streams(Struct, eq=False):
 
     def finish(self) -> None:
         """The command has ended: read what is still in the pipes, then stop."""
-        self._over.set()
+        self.ended.set()
         for thread in self._threads:
             thread.join()
         if self.terminal is not None:
             self.terminal.restore()
         for capture in self.kept.values():
             capture.finish()
-        self.reading.close()
+        self.output_position.close()
 
 
 def capture_streams(
@@ -130,6 +139,7 @@ def capture_streams(
     """Set up the capture of this process's own descriptors."""
     terminal = Terminal.open() if os.isatty(1) or os.isatty(2) else None
     streams = Streams(descriptors=(0, 1, 2), names={}, kept={}, terminal=terminal)
+    position = streams.output_position
     names: dict[bytes, str] = {}
     descriptors = [0, 1, 2]
     shared: dict[tuple[int, int], str] = {}
@@ -139,31 +149,31 @@ def capture_streams(
             descriptors[number] = terminal.slave
             name = names.setdefault(os.fsencode(terminal.name), NAMES[number])
             kind_of_output = TERMINAL if name == NAMES[number] else SAME
-            streams.reading.declare(number, kind_of_output, master=terminal.master)
+            position.declare(number, kind_of_output, master=terminal.master)
         elif kind == "pipe":
             same = _identity(number)
             name = shared.setdefault(same, NAMES[number])
             if name != NAMES[number]:  # 2>&1: keep one stream in its order
                 descriptors[number] = descriptors[1]
-                streams.reading.declare(number, SAME)
+                position.declare(number, SAME)
                 continue
             read, write = os.pipe()
-            streams.reading.declare(number, PIPE)
+            position.declare(number, PIPE)
             capture = StreamCapture(directory / name, redactor=redactor, limit=limit)
             streams.kept[name] = capture
             names[os.fsencode(os.readlink(f"/proc/self/fd/{write}"))] = name
             descriptors[number] = write
-            streams._ours.append(write)
-            streams._copies.append(_copy_output(read, number, capture, streams.reading, number))
+            streams.close_at_start(write)
+            streams.copy_with(_copy_output(read, number, capture, position, number))
     if terminal is not None:
         name = names[os.fsencode(terminal.name)]
         capture = StreamCapture(directory / name, redactor=redactor, limit=limit)
         streams.kept[name] = capture
         if terminal.both_ways:
             descriptors[0] = terminal.slave
-        streams._ours.append(terminal.slave)
+        streams.close_at_start(terminal.slave)
         number = NAMES.index(name)
-        streams._copies.append(terminal.copy(capture.feed, streams._over, streams.reading, number))
+        streams.copy_with(terminal.copy(capture.feed, streams.ended, position, number))
     if _kind(0) == "pipe":
         read, write = os.pipe()
         capture = StreamCapture(directory / "stdin", redactor=redactor, limit=limit)
@@ -171,8 +181,8 @@ def capture_streams(
         names[os.fsencode(os.readlink(f"/proc/self/fd/{read}"))] = "stdin"
         descriptors[0] = read
         demand.watch(read)
-        streams._ours.append(read)
-        streams._copies.append(_copy_input(write, capture, demand, streams._over))
+        streams.close_at_start(read)
+        streams.copy_with(_copy_input(write, capture, demand, streams.ended))
     streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
     streams.names = names
     return streams
@@ -214,9 +224,10 @@ def recreate_streams(
     The output is shown with secrets masked: the command may be someone else's, and may print the
     secrets that it was given."""
     streams = Streams(descriptors=(0, 1, 2), names={}, kept={})
+    position = streams.output_position
     names: dict[bytes, str] = {}
     descriptors = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), -1, -1]
-    streams._ours.append(descriptors[0])
+    streams.close_at_start(descriptors[0])
     for number, name in enumerate(NAMES):
         stream = facet.get(name, {})
         kind = stream.get("kind", "pipe")
@@ -231,34 +242,32 @@ def recreate_streams(
             read, write = os.pipe()
             names[_descriptor_path(read)] = name
             descriptors[0] = read
-            streams._ours.append(read)
+            streams.close_at_start(read)
             capture = streams.kept[name] = StreamCapture(
                 directory / name, redactor=redactor, limit=limit
             )
-            streams._copies.append(_copy_recorded(write, stdin or tuple, capture))
-        elif number == 2 and (
-            kind == "stdout" or (kind == "terminal" and streams.reading.master >= 0)
-        ):
+            streams.copy_with(_copy_recorded(write, stdin or tuple, capture))
+        elif number == 2 and (kind == "stdout" or (kind == "terminal" and position.master >= 0)):
             descriptors[2] = descriptors[1]
-            streams.reading.declare(2, SAME)
+            position.declare(2, SAME)
             if 1 in streams.opened:
                 streams.opened[2] = os.O_WRONLY | os.O_APPEND, streams.opened[1][1]
         elif number:
             read, write = _open_terminal(facet) if kind == "terminal" else os.pipe()
             names |= dict.fromkeys(_descriptor_paths(write), name)
             descriptors[number] = write
-            streams._ours.append(write)
+            streams.close_at_start(write)
             capture = streams.kept[name] = StreamCapture(
                 directory / name, redactor=redactor, limit=limit
             )
             shown = show[number - 1] if show else None
-            streams._copies.append(
-                _copy_output(read, shown, capture, streams.reading, number, show_masked=True)
+            streams.copy_with(
+                _copy_output(read, shown, capture, position, number, show_masked=True)
             )
             if kind == "terminal":
-                streams.reading.declare(number, TERMINAL, master=read)
+                position.declare(number, TERMINAL, master=read)
             else:
-                streams.reading.declare(number, PIPE)
+                position.declare(number, PIPE)
     streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
     streams.names = names
     return streams
@@ -302,7 +311,7 @@ def _copy_output(
     source: int,
     target: int | None,
     capture: StreamCapture,
-    reading: ReadProgress,
+    position: OutputPosition,
     number: int,
     *,
     show_masked: bool = False,
@@ -315,7 +324,7 @@ def _copy_output(
 
     def copy() -> None:
         try:
-            while data := reading.take(number, source):
+            while data := position.take(number, source):
                 masked = capture.feed(data)
                 show(masked if show_masked else data)
             if show_masked:
@@ -329,11 +338,11 @@ def _copy_output(
 
 
 def _copy_input(
-    target: int, capture: StreamCapture, demand: StdinDemand, over: threading.Event
+    target: int, capture: StreamCapture, demand: StdinDemand, ended: threading.Event
 ) -> Callable[[], None]:
     def copy() -> None:
         try:
-            while not over.is_set() and demand.wait(over):
+            while not ended.is_set() and demand.wait(ended):
                 ready, _, _ = select.select([0], [], [], 0.05)
                 if not ready:
                     continue

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.run.stdio.output_position import ReadProgress
+from clew.run.stdio.output_position import OutputPosition
 
 _BLOCK = 1 << 16
 _SIZE = struct.pack("HHHH", 0, 0, 0, 0)
@@ -60,8 +60,8 @@ class Terminal(Struct, eq=False):
     def copy(
         self,
         keep: Callable[[bytes], object],
-        over: threading.Event,
-        reading: ReadProgress,
+        ended: threading.Event,
+        position: OutputPosition,
         number: int,
     ) -> Callable[[], None]:
         """A function for a thread: copies output to the user and keys to the command."""
@@ -72,7 +72,7 @@ class Terminal(Struct, eq=False):
                 ready, _, _ = select.select(sources, [], [], 0.05)
                 if self.master in ready:
                     try:
-                        data = reading.take(number, self.master)
+                        data = position.take(number, self.master)
                     except OSError:  # the last process that held it has ended
                         break
                     if not data:
@@ -87,7 +87,7 @@ class Terminal(Struct, eq=False):
                         os.write(self.master, keys)
                     else:
                         sources.remove(0)
-                if not ready and over.is_set():
+                if not ready and ended.is_set():
                     break
             os.close(self.master)
 
