@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError, Exists, NotFound, Rejected, UsageError
 
 NAMESPACE = "clew-record"
@@ -32,7 +33,7 @@ class NoProgram(ClewError):
     code = "no-ssh-keygen"
 
 
-def message(uid: str, events: str) -> bytes:
+def message(uid: Uid, events: str) -> bytes:
     """What is signed: docs/formats/remote.md."""
     return f"clew-record 1\nexecution {uid}\nevents {events}\n".encode()
 

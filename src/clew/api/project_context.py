@@ -77,7 +77,7 @@ class ProjectState:
         if graph is not None:
             graph.connection.close()
 
-    def is_alive(self, uid: str) -> bool:
+    def is_alive(self, uid: Uid) -> bool:
         """Whether the process that records this execution or run still holds its lock."""
         from clew.run.execution_locks import is_alive
 

@@ -10,10 +10,7 @@ from typing import Any
 
 import msgspec
 
-from clew.documents.ids import Digest
-
-Uid = str
-"""An activity's name anywhere: an execution's, or a process's."""
+from clew.documents.ids import Digest, Uid
 
 Observation = tuple[str, str, str]
 """What a process asked, and the result: the kind, locator and answer of a look."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import msgspec
 from msgspec import Meta
 
+from clew.documents.ids import Uid
 from clew.prov.fold import NEVER
 
 MAX_DEPTH = 16
@@ -32,7 +33,7 @@ Number = Annotated[int, Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
 Time = Annotated[int, Meta(ge=0, lt=NEVER)]
 UserId = Annotated[int, Meta(ge=0, le=2**32 - 2)]
 Path = Annotated[str, Meta(pattern=r"\A/", max_length=MAX_LOCATOR)]
-Uid = Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+ExecutionUid = Annotated[Uid, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
 Base64 = Annotated[
     str,
     Meta(
@@ -118,7 +119,7 @@ class Facets(TypedDict, total=False):
     begun: Begun
     boot: Name
     bytes: Count
-    collection: Uid
+    collection: ExecutionUid
     cpu: Cpu
     cuda: Name
     cudnn: Name
@@ -127,7 +128,7 @@ class Facets(TypedDict, total=False):
     git: Git | None
     gpu: list[dict[Name, Name]]
     hostname: HostName
-    inherits: Uid
+    inherits: ExecutionUid
     inputs: Count
     kernel: dict[Name, Name]
     kind: Name

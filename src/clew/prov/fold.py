@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from clew.documents.ids import Uid
 from clew.prov.event_numbers import MOVES
 from clew.prov.events import (
     Alias,
@@ -49,10 +50,10 @@ class Rows:
     """The rows of some events, by table, each list in the order of its table's key."""
 
     def __init__(self, project: str) -> None:
-        self.executions: dict[str, None] = {}  # in the order they are first mentioned
-        self.runs: set[str] = set()
+        self.executions: dict[Uid, None] = {}  # in the order they are first mentioned
+        self.runs: set[Uid] = set()
         """Those of them that are pipeline runs."""
-        self.names: dict[str, str] = {}
+        self.names: dict[Uid, str] = {}
         self._project = project_key(project)
         self._activity = _Keys(key_function(project, "activity"))
         self._location = _Keys(key_function(project, "location"))

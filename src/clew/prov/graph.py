@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from clew.db import Connection
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.errors import UsageError
 from clew.prov import tables
 from clew.prov.row_keys import activity_key, project_key
@@ -52,7 +52,7 @@ class Graph:
     def __init__(
         self,
         connection: Connection,
-        project_uid: str,
+        project_uid: Uid,
         *,
         signers: Path | None = None,
         list_members: ListMembers = lambda _: {},
@@ -68,7 +68,7 @@ class Graph:
         self.project_uid = project_uid
         self.project = project_key(project_uid)
 
-    def begin(self, uid: str, *, name: str | None = None, parent: str | None = None) -> int:
+    def begin(self, uid: Uid, *, name: str | None = None, parent: Uid | None = None) -> int:
         """Give the execution `uid` its local number: the 2 of e2. Asked again, the same one.
 
         `parent` is the execution it repeats. A repeat of a record made elsewhere counts as made
@@ -83,7 +83,7 @@ class Graph:
 
         return self.connection.atomically(begin)
 
-    def begin_run(self, uid: str) -> int:
+    def begin_run(self, uid: Uid) -> int:
         """Give the pipeline run `uid` its local number: the 2 of r2. Asked again, the same one."""
         return self.connection.atomically(lambda: self._begin_run(uid))
 
@@ -108,9 +108,9 @@ class Graph:
         from clew.prov.fold import Rows
         from clew.prov.record_schema import check_events
 
-        parts: list[tuple[str, list[AnyEvent], Rows]] = []
+        parts: list[tuple[Uid, list[AnyEvent], Rows]] = []
         for record in records:
-            by_execution: dict[str, list[AnyEvent]] = {}
+            by_execution: dict[Uid, list[AnyEvent]] = {}
             for event in record:
                 by_execution.setdefault(event.execution, []).append(event)
             for uid, events in by_execution.items():
@@ -128,7 +128,7 @@ class Graph:
         if parts:
             self.connection.atomically(add)
 
-    def _import(self, uid: str, events: list[AnyEvent], rows: Rows) -> None:
+    def _import(self, uid: Uid, events: list[AnyEvent], rows: Rows) -> None:
         from clew.prov.import_scope import check_scope, find_new_rows
 
         check_scope(self, uid, events)
@@ -144,13 +144,13 @@ class Graph:
 
         return {} if self._signers is None else allowed(self._signers)
 
-    def remove(self, uid: str) -> None:
+    def remove(self, uid: Uid) -> None:
         """Remove the execution and its name. Its number is never used again."""
         key = activity_key(self.project_uid, uid)
 
         self.connection.atomically(lambda: self._remove(key))
 
-    def withdraw(self, uid: str) -> None:
+    def withdraw(self, uid: Uid) -> None:
         """Forget an execution whose command never started. The next execution gets its number,
         unless a later number was given out already."""
         key = activity_key(self.project_uid, uid)
@@ -208,7 +208,7 @@ class Graph:
         self.connection.rows(tables.BEGIN_PROJECT, (self.project, self.project_uid))
         self.connection.rows(tables.LOCK_PROJECT, (self.project,))
 
-    def made_elsewhere(self, uid: str) -> int | None:
+    def made_elsewhere(self, uid: Uid) -> int | None:
         """0 if the execution was recorded here, else as `tables.IMPORTED` says; None: unknown."""
         found = self.connection.row(tables.MADE_ELSEWHERE, (activity_key(self.project_uid, uid),))
         return None if found is None else int(found[0])
@@ -222,7 +222,7 @@ class Graph:
             found = self.connection.row(tables.FIND_NUMBER, (key, key))
         return None if found is None else int(found[0])
 
-    def _begin_run(self, uid: str) -> int:
+    def _begin_run(self, uid: Uid) -> int:
         key = activity_key(self.project_uid, uid)
         if (known := self._find_number(key)) is not None:
             return known
@@ -230,7 +230,7 @@ class Graph:
         self.connection.rows(tables.BEGIN_RUN, (key, self.project, uid, number, time.time_ns()))
         return number
 
-    def _begin(self, uid: str, name: str | None, *, elsewhere: int = 0) -> int:
+    def _begin(self, uid: Uid, name: str | None, *, elsewhere: int = 0) -> int:
         connection = self.connection
         key = activity_key(self.project_uid, uid)
         if (known := self._find_number(key)) is not None:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from clew.documents.ids import Uid
 from clew.errors import Rejected
 from clew.prov import tables
 from clew.prov.events import Alias, AnyEvent, Content, Generated, Invalidated, Started, Used
@@ -53,7 +54,7 @@ _PARENT, _AT = tables.COLUMNS["started"].index("parent"), tables.COLUMNS["versio
 _HINT = "nothing of this record was imported"
 
 
-def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
+def check_scope(graph: Graph, uid: Uid, events: Iterable[AnyEvent]) -> None:
     """Reject events that describe anything but the execution `uid` and what belongs to it."""
     if not _EXECUTION_UID.fullmatch(uid):
         raise Rejected(f"{uid[:80]!r} is not the uid of an execution", hint=_HINT)
@@ -81,7 +82,7 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
                 scope.add(activity)
 
 
-def _out_of_scope_error(uid: str, event: AnyEvent, activity: str) -> Rejected:
+def _out_of_scope_error(uid: Uid, event: AnyEvent, activity: str) -> Rejected:
     kind = type(event).__name__.lower()
     return Rejected(
         f"the record of {uid[:8]} describes {activity[:80]!r}, which does not belong to"
@@ -90,7 +91,7 @@ def _out_of_scope_error(uid: str, event: AnyEvent, activity: str) -> Rejected:
     )
 
 
-def find_new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
+def find_new_rows(graph: Graph, uid: Uid, rows: Rows) -> dict[str, list[Row]]:
     """The rows of the execution `uid` that are not in the graph yet.
 
     Rejects the record if one contradicts what is there, or adds to an execution that was recorded
@@ -109,7 +110,7 @@ def find_new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
     return new
 
 
-def _check_parents(graph: Graph, uid: str, parents: dict[int, int | None]) -> None:
+def _check_parents(graph: Graph, uid: Uid, parents: dict[int, int | None]) -> None:
     """Reject an activity that descends from itself, also by way of what is in the graph: code that
     walks up or down the processes would not end."""
     ends: set[int] = set()  # activities whose line of ancestors ends
@@ -130,7 +131,7 @@ def _check_parents(graph: Graph, uid: str, parents: dict[int, int | None]) -> No
         ends |= line
 
 
-def _find_new(graph: Graph, uid: str, table: str, rows: list[Row], *, closed: bool) -> list[Row]:
+def _find_new(graph: Graph, uid: Uid, table: str, rows: list[Row], *, closed: bool) -> list[Row]:
     width = tables.KEYS[table]
     known = {row[:width]: row for row in select_rows(graph, table, {row[0] for row in rows})}
     fresh: dict[Row, Row] = {}
@@ -178,7 +179,7 @@ def rows_agree(table: str, known: Row, row: Row) -> bool:
     return known == row
 
 
-def _contradiction_error(graph: Graph, uid: str, table: str, row: Row) -> Rejected:
+def _contradiction_error(graph: Graph, uid: Uid, table: str, row: Row) -> Rejected:
     hint = _HINT
     if table == "started" and (found := graph.connection.row(_CLAIMED, (row[0],))):
         holder = execution_id(found[0])

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.errors import Rejected
 from clew.prov import tables
 from clew.prov.events import AnyEvent
@@ -37,7 +37,7 @@ class Signature(NamedTuple):
 
 
 def add_signatures(
-    graph: Graph, uid: str, signatures: Iterable[Signature], events: Iterable[AnyEvent]
+    graph: Graph, uid: Uid, signatures: Iterable[Signature], events: Iterable[AnyEvent]
 ) -> None:
     """Keep signatures of these events, which must be all that is known of the execution.
 
@@ -52,19 +52,19 @@ def add_signatures(
         graph.connection.rows(_ADD, (activity_key(graph.project_uid, uid), *signature))
 
 
-def list_signatures(graph: Graph, uid: str) -> list[Signature]:
+def list_signatures(graph: Graph, uid: Uid) -> list[Signature]:
     rows = graph.connection.rows(_OF, (activity_key(graph.project_uid, uid),))
     return [Signature(*row) for row in rows]
 
 
-def list_all_signatures(graph: Graph) -> list[tuple[str, int, Signature]]:
+def list_all_signatures(graph: Graph) -> list[tuple[Uid, int, Signature]]:
     """(uid, number, signature) of every signed execution."""
     rows = graph.connection.rows(_ALL, (graph.project,))
-    return [(str(uid), int(number), Signature(*rest)) for uid, number, *rest in rows]
+    return [(Uid(uid), int(number), Signature(*rest)) for uid, number, *rest in rows]
 
 
 def find_unsigned_changes(
-    graph: Graph, uid: str, events: Iterable[AnyEvent]
+    graph: Graph, uid: Uid, events: Iterable[AnyEvent]
 ) -> Iterator[tuple[str, str]]:
     """(what, where) of each difference between the rows of the execution and the signed events."""
     rows = Rows(graph.project_uid)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from posixpath import normpath
 from typing import Any
 
+from clew.documents.ids import Uid
 from clew.errors import Rejected
 from clew.prov.events import (
     Alias,
@@ -55,7 +56,7 @@ _ANSWERS = {
 _WORD = re.compile(r"[!-~]+")
 
 
-def check_events(uid: str, events: Iterable[AnyEvent]) -> None:
+def check_events(uid: Uid, events: Iterable[AnyEvent]) -> None:
     """Raise Rejected unless every event of the execution `uid` has valid values."""
     checker = _Checker()
     for event in events:
@@ -168,7 +169,7 @@ class _Checker:
         self._uid("maker", version.maker)
         check_range("ordinal", version.ordinal, 0, MAX_INTEGER)
 
-    def _uid(self, field: str, uid: str) -> None:
+    def _uid(self, field: str, uid: Uid) -> None:
         if uid not in self._uids:
             _word(field, uid)
             self._uids.add(uid)

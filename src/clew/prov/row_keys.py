@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 
 if TYPE_CHECKING:
     from clew.prov.events import Observation
@@ -33,7 +33,7 @@ def project_key(project: str) -> int:
     return key_function(project, "project")("")
 
 
-def activity_key(project: str, uid: str) -> int:
+def activity_key(project: str, uid: Uid) -> int:
     return key_function(project, "activity")(uid)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError, RecordingFailed
 from clew.prov.event_numbers import ENDED, FIRST_STREAM, LOST_CONTENT, LOST_TRACE, STARTED
 from clew.prov.events import (
@@ -45,7 +46,7 @@ class ExecutionStart(msgspec.Struct, frozen=True):
 
 
 def build_start(
-    uid: str,
+    uid: Uid,
     host: ExecutionHost,
     redactor: Redactor,
     command: Sequence[str],
@@ -90,7 +91,7 @@ def build_start(
 
 
 def build_stream_events(
-    uid: str, store: Store, kept: Mapping[str, StreamCapture], *, keep: bool = True
+    uid: Uid, store: Store, kept: Mapping[str, StreamCapture], *, keep: bool = True
 ) -> list[AnyEvent]:
     """Content events for the captured standard streams."""
     events: list[AnyEvent] = []
@@ -121,7 +122,7 @@ def build_stream_events(
 
 
 def build_record(
-    uid: str,
+    uid: Uid,
     trace: ConvertedTrace,
     store: Store,
     captured: Streams,
@@ -159,12 +160,12 @@ def build_record(
     return events, warning
 
 
-def build_gap(uid: str, n: int, what: str, why: str) -> Gap:
+def build_gap(uid: Uid, n: int, what: str, why: str) -> Gap:
     return Gap(execution=uid, n=n, at=time.time_ns(), activity=uid, what=what, why=why)
 
 
 def build_end(
-    uid: str,
+    uid: Uid,
     state: TraceState,
     status: int,
     size: int,

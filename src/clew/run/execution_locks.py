@@ -13,6 +13,7 @@ import shutil
 import stat
 from pathlib import Path
 
+from clew.documents.ids import Uid
 from clew.project_directory import ProjectDirectory
 
 DRAFT = "."
@@ -22,7 +23,7 @@ _MOVED = f".{os.urandom(8).hex()}-"
 """Prefix of directories that are being removed."""
 
 
-def create_spool(directory: ProjectDirectory, uid: str) -> int:
+def create_spool(directory: ProjectDirectory, uid: Uid) -> int:
     """Create the spool directory of a new execution and lock it until the returned descriptor is
     closed."""
     spool = directory.spool / uid
@@ -128,7 +129,7 @@ def list_killed(directory: ProjectDirectory) -> list[Path]:
     return [spool for spool in found if not _is_locked(spool)]
 
 
-def is_alive(directory: ProjectDirectory, uid: str) -> bool:
+def is_alive(directory: ProjectDirectory, uid: Uid) -> bool:
     """Whether the recorder of this execution still runs."""
     return _is_locked(directory.spool / uid)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from clew import db
 from clew.documents.executions import Execution
+from clew.documents.ids import Uid
 from clew.errors import CannotExecute, ClewError, UsageError
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
@@ -35,7 +36,7 @@ def run_nested(
     directory: ProjectDirectory,
     settings: Settings,
     command: Sequence[str],
-    outer: str,
+    outer: Uid,
     *,
     ignored: Sequence[str],
 ) -> RecordingResult:
@@ -67,7 +68,7 @@ def run_nested(
 
 
 def _outer_execution(
-    directory: ProjectDirectory, settings: Settings, command: Sequence[str], outer: str
+    directory: ProjectDirectory, settings: Settings, command: Sequence[str], outer: Uid
 ) -> Execution:
     try:
         with db.connect(directory.graph, address=settings.graph) as connection:

@@ -25,6 +25,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from clew import db, reserve_file
+from clew.documents.ids import Uid
 from clew.errors import ClewError, NoDatabase, NotFound
 from clew.project_directory import ProjectDirectory, clew_paths
 from clew.prov.events import AnyEvent, Ended
@@ -69,7 +70,7 @@ def execute(
     content: bool = True,
     exclude: Sequence[str] = (),
     pins: Pins = UNPINNED,
-    begun: Callable[[str], None] = lambda _: None,
+    begun: Callable[[Uid], None] = lambda _: None,
 ) -> RecordingResult:
     """Run `command` on this machine and record it. `begun` gets the uid before the command starts.
 
@@ -131,7 +132,7 @@ class Recording:
         self._pins = pins
         self._decider = decider
         self._label = label
-        self._uid = os.urandom(16).hex()
+        self._uid = Uid(os.urandom(16).hex())
         self._number: int | None = None  # unknown until the database answers
         self._redactor = Redactor(host.environ, settings.redact, key=directory.key)
         self._redactor.add_secrets(host.secrets)
@@ -142,7 +143,7 @@ class Recording:
         patience = db.PATIENCE if self._forget_incomplete else recovery.PATIENCE
         self._graph = GraphAccess(directory, settings, patience=patience)
 
-    def run(self, begun: Callable[[str], None] = lambda _: None) -> RecordingResult:
+    def run(self, begun: Callable[[Uid], None] = lambda _: None) -> RecordingResult:
         """Run and record the command. `begun` gets the uid before the command starts."""
         with record_errors.fail_before_start(self._directory):
             for unrecovered in recovery.recover(self._directory, self._settings):

@@ -24,7 +24,7 @@ class RecordingResult(Struct, frozen=True):
 
 
 def unfolded_execution(
-    uid: str,
+    uid: Uid,
     command: Sequence[str],
     *,
     number: int | None = None,

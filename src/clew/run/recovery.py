@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from clew import db, log
+from clew.documents.ids import Uid
 from clew.errors import ClewError, Full, NoDatabase
 from clew.packages.owners import Packages
 from clew.project_directory import ProjectDirectory, clew_paths, is_accepted
@@ -59,7 +60,7 @@ longer than any fold takes, and what is not folded now is folded later."""
 class UnrecoveredExecution(msgspec.Struct, frozen=True):
     """A killed execution whose record could not be completed."""
 
-    uid: str
+    uid: Uid
     why: str
     database_unreachable: bool = False
     """The only reason is that the database does not answer: a later recovery can complete it."""
@@ -97,7 +98,7 @@ def recover(directory: ProjectDirectory, settings: Settings) -> list[Unrecovered
     killed = execution_locks.list_killed(directory)
     if killed and not is_accepted(directory, settings):
         why = "you did not make the project; clew init --trust accepts it"
-        return [UnrecoveredExecution(spool.name, why) for spool in killed]
+        return [UnrecoveredExecution(Uid(spool.name), why) for spool in killed]
     for spool in execution_locks.list_spools(directory):
         lock = None
         try:
@@ -113,11 +114,11 @@ def recover(directory: ProjectDirectory, settings: Settings) -> list[Unrecovered
             unreachable = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
             return [
                 *unrecovered,
-                UnrecoveredExecution(spool.name, str(error), unreachable),
+                UnrecoveredExecution(Uid(spool.name), str(error), unreachable),
             ]  # the others would fail as well
         except Exception as error:  # a bug of ours must not stop new work either
             log.write_error(directory, error, doing=f"cannot recover {spool.name}")
-            unrecovered.append(UnrecoveredExecution(spool.name, _reason(error)))
+            unrecovered.append(UnrecoveredExecution(Uid(spool.name), _reason(error)))
         finally:
             if lock is not None:
                 os.close(lock)
@@ -129,7 +130,7 @@ def _reason(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def discard_after(directory: ProjectDirectory, uid: str) -> Iterator[None]:
+def discard_after(directory: ProjectDirectory, uid: Uid) -> Iterator[None]:
     """Remove the spool of a killed execution after the body; meanwhile it is not recovered."""
     spool = directory.spool / uid
     try:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from clew.documents.ids import Uid
 from clew.errors import RecordingFailed
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "_native"
@@ -85,7 +86,7 @@ def tracer_command(
     return [*arguments, "--", *command]
 
 
-def outer_execution() -> str | None:
+def outer_execution() -> Uid | None:
     """The uid of the execution that records this process already, from the path of its spool."""
     try:
         with open("/proc/self/status") as status:
@@ -96,4 +97,5 @@ def outer_execution() -> str | None:
         return None
     if tracer == "0" or os.path.basename(command[0]) != b"clew-trace" or b"--out" not in command:
         return None
-    return os.fsdecode(os.path.basename(os.path.dirname(command[command.index(b"--out") + 1])))
+    spool = os.path.dirname(command[command.index(b"--out") + 1])
+    return Uid(os.fsdecode(os.path.basename(spool)))

@@ -16,6 +16,7 @@ from clew import log
 from clew.api.delivery import unsent
 from clew.api.delivery.http_client import Server, connect_server
 from clew.api.parameter_types import Progress, ignore_progress
+from clew.documents.ids import Uid
 from clew.errors import ClewError, NotFound
 from clew.store.errors import Unreachable
 
@@ -168,7 +169,7 @@ def deliver_execution(project: ProjectState, own: str, progress: Progress) -> di
     return {"server": server.url, "sent": sent}
 
 
-def _send(project: ProjectState, server: Server, uid: str, progress: Progress) -> str | None:
+def _send(project: ProjectState, server: Server, uid: Uid, progress: Progress) -> str | None:
     """Send one execution; returns its id at the server, or None if it was removed."""
     from clew.prov.events import to_batch
     from clew.prov.export.recorded_events import export_events

@@ -12,26 +12,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from clew.documents.ids import Uid
 from clew.project_directory import ProjectDirectory
 
 
-def mark_unsent(directory: ProjectDirectory, uid: str) -> None:
+def mark_unsent(directory: ProjectDirectory, uid: Uid) -> None:
     """Mark an execution as unsent."""
     directory.unsent.mkdir(mode=0o700, exist_ok=True)
     (directory.unsent / uid).touch()
 
 
-def list_unsent(directory: ProjectDirectory) -> list[str]:
+def list_unsent(directory: ProjectDirectory) -> list[Uid]:
     """The uids of unsent executions, oldest first."""
     entries = []
     for path in directory.unsent.glob("*"):
         with suppress(FileNotFoundError):  # another process has just sent it
-            entries.append((path.stat().st_mtime_ns, path.name))
+            entries.append((path.stat().st_mtime_ns, Uid(path.name)))
     return [name for _, name in sorted(entries)]
 
 
 @contextmanager
-def claim(directory: ProjectDirectory, uid: str, *, wait: float) -> Iterator[Path | None]:
+def claim(directory: ProjectDirectory, uid: Uid, *, wait: float) -> Iterator[Path | None]:
     """Lock the file of an execution to send it. None: another process has sent it, or is still
     sending it after `wait` seconds."""
     path = directory.unsent / uid

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clew.api.local.push_pull import Endpoint, push
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.errors import ClewError, Exists
 from clew.prov.events import Content, from_batch, to_batch
 from clew.redaction.text_scan import find_in_text
@@ -125,10 +125,10 @@ class _WithoutContents:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._end, name)
 
-    def contents(self, uid: str) -> set[Digest]:
+    def contents(self, uid: Uid) -> set[Digest]:
         return self._end.contents(uid) - self._excluded
 
-    def events(self, uid: str) -> bytes:
+    def events(self, uid: Uid) -> bytes:
         return to_batch([self._reduce(event) for event in from_batch(self._end.events(uid))])
 
     def _reduce(self, event: Any) -> Any:
@@ -136,6 +136,6 @@ class _WithoutContents:
             return msgspec.structs.replace(event, stored=False)
         return event
 
-    def signed(self, uid: str) -> tuple[bytes, str] | None:
+    def signed(self, uid: Uid) -> tuple[bytes, str] | None:
         """The signature holds for the record with its contents only."""
         return self._end.signed(uid) if not self._excluded & self._end.contents(uid) else None

@@ -74,33 +74,33 @@ class Endpoint(Protocol):
 
     # -- push
 
-    def source(self, uid: str) -> str | None:
+    def source(self, uid: Uid) -> Uid | None:
         """The uid of the execution that this one inherits reads from."""
 
-    def remarks(self, uid: str) -> list[PortableNote]: ...
+    def remarks(self, uid: Uid) -> list[PortableNote]: ...
 
-    def contents(self, uid: str) -> set[Digest]: ...
+    def contents(self, uid: Uid) -> set[Digest]: ...
 
-    def events(self, uid: str) -> bytes:
+    def events(self, uid: Uid) -> bytes:
         """All events as one batch; NotFound if the execution was removed meanwhile."""
 
-    def signed(self, uid: str) -> tuple[bytes, str] | None:
+    def signed(self, uid: Uid) -> tuple[bytes, str] | None:
         """The events of a pulled execution as they were signed, and the signature."""
 
-    def recorded_here(self, uid: str) -> bool: ...
+    def recorded_here(self, uid: Uid) -> bool: ...
 
     def hold(self, store: Store, contents: set[Digest], remote: Remote) -> list[bytes]:
         """Protect contents that the remote may lack from garbage collection; returns them."""
 
     # -- pull
 
-    def lacking(self, uid: str, contents: list[str]) -> list[str]:
+    def lacking(self, uid: Uid, contents: list[str]) -> list[str]:
         """Those of `contents` that must be fetched."""
 
     def take(
         self,
         store: Store,
-        uid: str,
+        uid: Uid,
         records: Records,
         noted: list[PortableNote],
         signatures: list[Signature],
@@ -110,7 +110,7 @@ class Endpoint(Protocol):
         The signatures are those of the first of the records.
         """
 
-    def note(self, uid: str, noted: list[PortableNote]) -> None:
+    def note(self, uid: Uid, noted: list[PortableNote]) -> None:
         """Add the notes of others about an execution that is here."""
 
 
@@ -139,7 +139,7 @@ def _choose_executions(
 ) -> tuple[list[Execution], list[str]]:
     if ids is not None:
         chosen = {found.uid: found for found in map(end.execution, ids)}
-        sources = {Uid(source) for uid in chosen if (source := end.source(uid))}
+        sources = {source for uid in chosen if (source := end.source(uid))}
         for uid in sources - chosen.keys():
             with suppress(NotFound):  # it was removed
                 chosen[uid] = end.execution(uid)
@@ -179,7 +179,7 @@ def _send(
         for execution in executions:
             contents |= end.contents(execution.uid)
         sending.send(end.hold(store, contents, remote))
-        documents: dict[str, tuple[str, bytes]] = {}
+        documents: dict[str, tuple[Uid, bytes]] = {}
         for execution in executions:
             uid = execution.uid
             data, signature = end.signed(uid) or (end.events(uid), None)
@@ -206,9 +206,7 @@ def shared(end: Endpoint, url: str, warn: Callable[[str], None] | None) -> list[
     if warn is not None:
         for name in damaged:
             warn(describe_damaged(name))
-    return [
-        {**offers[uid][-1].execution, "here": here.get(Uid(uid))} for uid in oldest_first(offers)
-    ]
+    return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in oldest_first(offers)]
 
 
 def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
@@ -256,7 +254,7 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
 
 
 def _import_execution(
-    end: Endpoint, store: Store, receiving: Download, uid: str, documents: list[Document]
+    end: Endpoint, store: Store, receiving: Download, uid: Uid, documents: list[Document]
 ) -> Iterator[str]:
     """Import one execution; yields messages for the user.
 
@@ -285,7 +283,7 @@ def _import_execution(
             return
 
 
-def _verify_signature(uid: str, document: Document) -> Signature:
+def _verify_signature(uid: Uid, document: Document) -> Signature:
     text = document.signature or ""
     try:
         key = signing.verify(text, signing.message(uid, document.events))
@@ -298,7 +296,7 @@ MAX_EVENT_BYTES = 512 << 20
 """The limit for the events of one execution, enough for some millions."""
 
 
-def _read_events(receiving: Download, uid: str, digest: Digest) -> list[AnyEvent]:
+def _read_events(receiving: Download, uid: Uid, digest: Digest) -> list[AnyEvent]:
     try:
         events = from_batch(receiving.read(parse_digest(digest) or b"", most=MAX_EVENT_BYTES))
     except msgspec.DecodeError:
@@ -347,39 +345,39 @@ class LocalEndpoint:
 
         recover(self._project.directory, self._project.settings)
 
-    def source(self, uid: str) -> str | None:
+    def source(self, uid: Uid) -> Uid | None:
         return find_inherited_execution(self._project.graph, uid)
 
-    def remarks(self, uid: str) -> list[PortableNote]:
+    def remarks(self, uid: Uid) -> list[PortableNote]:
         return export_notes(self._project.graph, self._find(uid))
 
-    def contents(self, uid: str) -> set[Digest]:
+    def contents(self, uid: Uid) -> set[Digest]:
         return list_live_digests(self._project.graph, self._find(uid).key)
 
-    def events(self, uid: str) -> bytes:
+    def events(self, uid: Uid) -> bytes:
         batch = to_batch(export_events(self._project.graph, self._find(uid)))
         self._find(uid)  # raises if it was removed meanwhile: then the batch is incomplete
         return batch
 
-    def signed(self, uid: str) -> tuple[bytes, str] | None:
+    def signed(self, uid: Uid) -> tuple[bytes, str] | None:
         for signature in list_signatures(self._project.graph, uid):
             with self.store("push") as store:
                 return store.read_whole(signature.events, most=MAX_EVENT_BYTES), signature.signature
         return None
 
-    def recorded_here(self, uid: str) -> bool:
+    def recorded_here(self, uid: Uid) -> bool:
         return self._project.graph.made_elsewhere(uid) not in (None, IMPORTED)
 
     def hold(self, store: Store, contents: set[Digest], remote: Remote) -> list[bytes]:
         return store.hold(sorted(contents))
 
-    def lacking(self, uid: str, contents: list[str]) -> list[str]:
+    def lacking(self, uid: Uid, contents: list[str]) -> list[str]:
         return contents
 
     def take(
         self,
         store: Store,
-        uid: str,
+        uid: Uid,
         records: Records,
         noted: list[PortableNote],
         signatures: list[Signature],
@@ -392,9 +390,9 @@ class LocalEndpoint:
 
         graph.import_events(*records, also=add_rest)
 
-    def note(self, uid: str, noted: list[PortableNote]) -> None:
+    def note(self, uid: Uid, noted: list[PortableNote]) -> None:
         graph = self._project.graph
         graph.connection.atomically(lambda: import_notes(graph, uid, noted))
 
-    def _find(self, uid: str) -> ExecutionRef:
+    def _find(self, uid: Uid) -> ExecutionRef:
         return find(self._project.graph, uid)

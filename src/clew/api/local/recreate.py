@@ -15,7 +15,7 @@ from clew.api.local import versions
 from clew.api.local.recreation_sources import ClientFiles, PlannedRun, Sources
 from clew.api.local.repeat import Say
 from clew.documents.differences import Difference
-from clew.documents.ids import ExecutionId
+from clew.documents.ids import ExecutionId, Uid
 from clew.documents.recreations import (
     Recreated,
     RecreationPlan,
@@ -137,7 +137,7 @@ def _run_planned(
 ) -> tuple[ExecutionId | None, list[Difference]]:
     """Run it and store all outputs; returns the id of the new execution and the differences."""
     uid = run.record.execution.uid
-    collection = str(run.record.facets.get("collection", uid))
+    collection = Uid(run.record.facets.get("collection", uid))
     project.close()
     runner = ReplayRunner(replace(project.directory, exclude=()), project.settings)
     derivation = Derivation("repetition", parent=uid, collection=collection)

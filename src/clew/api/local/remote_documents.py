@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.errors import Damaged, NotFound, UsageError
 from clew.prov.export.notes import PortableNote
 from clew.prov.graph import LATEST
@@ -23,7 +23,7 @@ class PushedExecution(msgspec.Struct, frozen=True):
     """The fields of a document's execution that are used."""
 
     id: str
-    uid: str
+    uid: Uid
     name: str | None
     command: list[str]
     state: str
@@ -40,20 +40,20 @@ class Document(msgspec.Struct, frozen=True):
     events: Digest
     """The digest of its events, which are a content in the packs."""
     remarks: list[PortableNote]
-    inherits: str | None = None
+    inherits: Uid | None = None
     """The uid of the execution that this one inherits reads from."""
     signature: str | None = None
     """An SSH signature of the uid and the digest of the events."""
 
 
-Offers = dict[str, list[Document]]
+Offers = dict[Uid, list[Document]]
 """Documents by uid. There are several after pushes by several people, or after a new note."""
 
 
-def find_offer(offers: Offers, text: str, url: str) -> str:
+def find_offer(offers: Offers, text: str, url: str) -> Uid:
     """The uid of the one execution that `text` names: by uid, name, the pusher's number, or
     `latest`."""
-    matches = {text} & offers.keys()
+    matches = {Uid(text)} & offers.keys()
     if text == LATEST:
         own = [uid for uid in oldest_first(offers) if not offers[uid][-1].execution.get("worker")]
         matches = set(own[-1:])
@@ -78,14 +78,14 @@ def all_notes(documents: list[Document]) -> list[PortableNote]:
     return [remark for document in documents for remark in document.remarks]
 
 
-def oldest_first(offers: Offers) -> list[str]:
-    def made(uid: str) -> tuple[str, str]:
+def oldest_first(offers: Offers) -> list[Uid]:
+    def made(uid: Uid) -> tuple[str, Uid]:
         return min(str(document.execution.get("started")) for document in offers[uid]), uid
 
     return sorted(offers, key=made)
 
 
-def read_documents(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[str]]:
+def read_documents(remote: Remote, uids: set[Uid] | None = None) -> tuple[Offers, list[str]]:
     """The intact documents by uid, and the names of the damaged ones."""
     names = [name for name in remote.documents() if uids is None or name[:32] in uids]
     read = remote.read(names)
@@ -96,7 +96,7 @@ def read_documents(remote: Remote, uids: set[str] | None = None) -> tuple[Offers
         if document is None:
             damaged.append(name)
         else:
-            offers.setdefault(name[:32], []).append(document)
+            offers.setdefault(Uid(name[:32]), []).append(document)
     return offers, damaged
 
 

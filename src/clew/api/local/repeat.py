@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.documents.ids import Uid
 from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def store_file(store: Store, path: Path) -> Entry:
     return Entry("file", mode, status.st_mtime_ns, content.size, content.digest)
 
 
-def write_outputs(project: ProjectState, uid: str, directory: Path) -> None:
+def write_outputs(project: ProjectState, uid: Uid, directory: Path) -> None:
     """Write the outputs of an execution to a directory."""
     import stat
 

@@ -17,6 +17,7 @@ from clew.api.pipelines import Pipelines
 from clew.api.remote import downloads
 from clew.api.remote.client import Client, parse, task_path
 from clew.documents.differences import RunDiff
+from clew.documents.ids import Uid
 from clew.documents.repeats import RepeatedRun
 from clew.documents.runs import (
     LogPart,
@@ -187,7 +188,7 @@ class RemotePipelines(Pipelines):
     # -- following
 
     def _follow(
-        self, uid: str, known: dict[str, TaskState], say: Say, watch: Watch, brief: bool
+        self, uid: Uid, known: dict[str, TaskState], say: Say, watch: Watch, brief: bool
     ) -> RunWithTasks | RunWithCounts:
         """Report every change of a task until the run ends; `known`: the states of tasks so far."""
         try:

@@ -14,7 +14,7 @@ from clew.api.delivery.delivery import Uploader
 from clew.api.local.push_pull import Records
 from clew.api.remote import content_transfer
 from clew.api.remote.client import API, Client, parse
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.documents.records import RecordParts
 from clew.prov.events import to_batch
 from clew.prov.export.notes import PortableNote
@@ -52,25 +52,25 @@ class RemoteEndpoint:
 
     # -- what is handed over
 
-    def source(self, uid: str) -> str | None:
+    def source(self, uid: Uid) -> Uid | None:
         return self._parts(uid).source
 
-    def remarks(self, uid: str) -> list[PortableNote]:
+    def remarks(self, uid: Uid) -> list[PortableNote]:
         return parse(self._parts(uid).notes, list[PortableNote], self._server)
 
-    def contents(self, uid: str) -> set[Digest]:
+    def contents(self, uid: Uid) -> set[Digest]:
         return set(self._parts(uid).contents)
 
-    def events(self, uid: str) -> bytes:
+    def events(self, uid: Uid) -> bytes:
         accept = {"Accept": "application/msgpack"}
         path = f"/api/v1/executions/{uid}/events"
         with self._server.open("GET", path, headers=accept, seconds=600) as answer:
             return answer.whole()
 
-    def signed(self, uid: str) -> tuple[bytes, str] | None:
+    def signed(self, uid: Uid) -> tuple[bytes, str] | None:
         return None
 
-    def recorded_here(self, uid: str) -> bool:
+    def recorded_here(self, uid: Uid) -> bool:
         return False
 
     def hold(self, store: Store, contents: set[Digest], remote: Remote) -> list[bytes]:
@@ -83,7 +83,7 @@ class RemoteEndpoint:
 
     # -- what is taken
 
-    def lacking(self, uid: str, contents: list[str]) -> list[str]:
+    def lacking(self, uid: Uid, contents: list[str]) -> list[str]:
         raw = [found for digest in contents if (found := parse_digest(digest))]
         missing = self._lacking[uid] = list(
             map(format_digest, Uploader(self._server, uid).without_record(raw))
@@ -93,7 +93,7 @@ class RemoteEndpoint:
     def take(
         self,
         store: Store,
-        uid: str,
+        uid: Uid,
         records: Records,
         noted: list[PortableNote],
         signatures: list[Signature],
@@ -103,7 +103,7 @@ class RemoteEndpoint:
             Uploader(self._server, uid).fold(to_batch(events))
         self.note(uid, noted)
 
-    def note(self, uid: str, noted: list[PortableNote]) -> None:
+    def note(self, uid: Uid, noted: list[PortableNote]) -> None:
         if noted:
             body = msgspec.json.encode(noted)
             headers = {"Content-Type": "application/json"}
@@ -112,7 +112,7 @@ class RemoteEndpoint:
             ) as answer:
                 answer.whole()
 
-    def _parts(self, uid: str) -> RecordParts:
+    def _parts(self, uid: Uid) -> RecordParts:
         if uid not in self._known_parts:
             self._known_parts[uid] = self._client.get(f"executions/{uid}/record", RecordParts)
         return self._known_parts[uid]

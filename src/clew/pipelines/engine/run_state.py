@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from clew.documents.ids import Uid
 from clew.pipelines.spec.ir import Component, Dag, Task
 from clew.pipelines.spec.values import Values
 
@@ -29,7 +30,7 @@ class Node(Struct, eq=False):
     outputs: Values = field(default_factory=Values)
     producers: frozenset[Node] = frozenset()
     """The tasks that its parameters come from."""
-    process: str | None = None
+    process: Uid | None = None
     """The process that ran it, in the graph."""
     repeatable: bool = False
     """An enclosing group has a retry policy, so this path may run again."""

@@ -5,13 +5,14 @@ import signal
 import threading
 from collections.abc import Iterator
 
+from clew.documents.ids import Uid
 from clew.project_directory import ProjectDirectory
 from clew.run import execution_locks
 
 _FILE = "cancel"
 
 
-def request_cancel(directory: ProjectDirectory, uid: str) -> bool:
+def request_cancel(directory: ProjectDirectory, uid: Uid) -> bool:
     """Cancel a run without waiting for its end; false if it does not run on this machine."""
     if not execution_locks.is_alive(directory, uid):
         return False
@@ -20,7 +21,7 @@ def request_cancel(directory: ProjectDirectory, uid: str) -> bool:
     return True
 
 
-def is_cancel_requested(directory: ProjectDirectory, uid: str) -> bool:
+def is_cancel_requested(directory: ProjectDirectory, uid: Uid) -> bool:
     return (directory.spool / uid / _FILE).exists()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from clew import db
+from clew.documents.ids import Uid
 from clew.errors import ClewError, NoDatabase
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Ended, from_batch, to_batch
@@ -21,7 +22,7 @@ from clew.prov.graph import Graph
 from clew.settings import Settings, machine_id
 
 
-def write_events(directory: ProjectDirectory, run: str, events: Sequence[AnyEvent]) -> Path:
+def write_events(directory: ProjectDirectory, run: Uid, events: Sequence[AnyEvent]) -> Path:
     """Write events of a run to a new file, completely or not at all."""
     directory.pending.mkdir(mode=0o700, exist_ok=True)
     file = directory.pending / f"{run}.{time.time_ns()}"
@@ -31,7 +32,7 @@ def write_events(directory: ProjectDirectory, run: str, events: Sequence[AnyEven
     return draft.rename(file)
 
 
-def fold_pending(directory: ProjectDirectory, settings: Settings, run: str) -> None:
+def fold_pending(directory: ProjectDirectory, settings: Settings, run: Uid) -> None:
     """Fold the files of a run that no process performs, and remove them."""
     files = [path for path in directory.pending.glob(f"{run}.*") if path.suffix[1:].isdigit()]
     if not files:

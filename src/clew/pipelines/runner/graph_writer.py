@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clew import db
+from clew.documents.ids import Uid
 from clew.errors import NoDatabase, NotFound
 from clew.pipelines.runner import event_journal
 from clew.pipelines.runner.task_events import TaskEnd, task_informed
@@ -52,7 +53,7 @@ class GraphWriter:
         self,
         directory: ProjectDirectory,
         settings: Settings,
-        run: str,
+        run: Uid,
         say: Callable[[str], None],
     ) -> None:
         """`say` gets a sentence when the database does not answer."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
+from clew.documents.ids import Uid
 from clew.documents.runs import LogPart
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class LiveLogs:
         """A callback that makes the output of an attempt readable in place of the one before."""
         return partial(self._link, task)
 
-    def _link(self, task: str, execution: str, file: Path) -> None:
+    def _link(self, task: str, execution: Uid, file: Path) -> None:
         name = self._spool / f"{_prefix(task)}{execution}"
         with suppress(OSError):  # a file system without links: the log can be read when stored
             os.link(file, name)

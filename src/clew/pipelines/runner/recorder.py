@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from clew.documents.ids import Uid
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.runner import task_events
 from clew.pipelines.runner.cancellation import is_cancel_requested
@@ -54,11 +55,11 @@ class Recorder:
         settings: Settings,
         resumed: ResumedRun | None = None,
         *,
-        uid: str | None = None,
+        uid: Uid | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`uid`: of a new run; `say` gets a sentence when the database does not answer."""
-        self.uid = resumed.uid if resumed else uid or os.urandom(16).hex()
+        self.uid = resumed.uid if resumed else uid or Uid(os.urandom(16).hex())
         self.number = 0
         self.failure: Exception | None = None
         """Why recording has stopped."""

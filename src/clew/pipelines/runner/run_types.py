@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.documents.ids import Uid
+
 if TYPE_CHECKING:
     from clew.pipelines.engine.run_state import Node
     from clew.pipelines.spec.ir import Pipeline
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 class ResumedRun:
     """A run that did not succeed, and is resumed."""
 
-    uid: str
+    uid: Uid
     last_event: int
     finished: Mapping[str, FinishedTask]
     """By name, the tasks that do not run again."""
@@ -36,7 +38,7 @@ class PipelineRun:
     """What the pipeline was parsed from."""
     file: Path
     """The platform file is searched beside it."""
-    uid: str | None = None
+    uid: Uid | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     """Values of placeholders."""
     resumed: ResumedRun | None = None

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from clew.documents.ids import Uid
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.runner.task_reuse import Verdict
 from clew.pipelines.spec.values import Artifact, Values
@@ -48,17 +49,17 @@ class TaskEnd(Struct, frozen=True, eq=False):
         return self.verdict.reused if self.verdict else None
 
     @property
-    def execution(self) -> str | None:
+    def execution(self) -> Uid | None:
         """The uid of the execution of its last attempt that had one."""
         return next((a.execution for a in reversed(self.attempts) if a.execution), None)
 
 
-def task_activity(run: str, node: Node) -> str:
-    return f"{run}/{node.path}"
+def task_activity(run: Uid, node: Node) -> Uid:
+    return Uid(f"{run}/{node.path}")
 
 
 def run_started(
-    run: str, *, name: str, inputs: Values, tasks: Iterable[str], **more: Any
+    run: Uid, *, name: str, inputs: Values, tasks: Iterable[str], **more: Any
 ) -> Started:
     """`more`: what a later resume needs."""
     facets = {"pipeline": name, "inputs": inputs.parameters, "tasks": list(tasks), **more}
@@ -73,7 +74,7 @@ def run_started(
     )
 
 
-def run_ended(run: str, *, state: str, outputs: Values, error: str | None) -> Ended:
+def run_ended(run: Uid, *, state: str, outputs: Values, error: str | None) -> Ended:
     values = {**outputs.parameters, **_references(outputs.artifacts)}
     return Ended(
         execution=run,
@@ -85,7 +86,7 @@ def run_ended(run: str, *, state: str, outputs: Values, error: str | None) -> En
     )
 
 
-def task_started(run: str, node: Node, verdict: Verdict | None) -> Started:
+def task_started(run: Uid, node: Node, verdict: Verdict | None) -> Started:
     """A task that runs is recorded with its key, so that later runs find and reuse it."""
     facets: dict[str, Any] = {
         "parameters": node.inputs.parameters,
@@ -110,7 +111,7 @@ def task_started(run: str, node: Node, verdict: Verdict | None) -> Started:
     )
 
 
-def task_ended(run: str, end: TaskEnd, n: int, *, resumed: bool) -> Ended:
+def task_ended(run: Uid, end: TaskEnd, n: int, *, resumed: bool) -> Ended:
     """`resumed`: its start may have been recorded before the run was resumed."""
     node, verdict, reused = end.node, end.verdict, end.reused
     made = node.outputs.artifacts

@@ -19,6 +19,7 @@ from blake3 import blake3
 from msgspec import Struct, field
 
 from clew import db
+from clew.documents.ids import ExecutionId, Uid
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.run_directory import RUNS
 from clew.pipelines.spec.ir import Command, PythonFunction
@@ -60,7 +61,7 @@ class TaskReuse:
     """Finds earlier tasks that one run can reuse."""
 
     def __init__(
-        self, directory: ProjectDirectory, settings: Settings, pipeline: str, run: str
+        self, directory: ProjectDirectory, settings: Settings, pipeline: str, run: Uid
     ) -> None:
         """`run`: the uid of this run, whose own tasks are not reused."""
         self._run = run
@@ -181,7 +182,7 @@ class TaskReuse:
 
 
 def list_facts(
-    directory: ProjectDirectory, settings: Settings, execution: str | None
+    directory: ProjectDirectory, settings: Settings, execution: ExecutionId | None
 ) -> list[dict[str, str]]:
     """The facts that the execution of a task depended on, beside its declared inputs."""
     if execution is None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 from clew import db
+from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.pipelines.runner.cancellation import request_cancel
 from clew.pipelines.runs import run_queue
@@ -28,7 +29,7 @@ def lease_end() -> int:
 def hold_lease(
     directory: ProjectDirectory,
     settings: Settings,
-    run: str,
+    run: Uid,
     holder: str,
     *,
     finished: threading.Event,

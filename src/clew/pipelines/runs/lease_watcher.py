@@ -7,6 +7,8 @@ seconds during which the database always answered. A living holder would have re
 
 from collections.abc import Iterable
 
+from clew.documents.ids import Uid
+
 GRACE_SECONDS = 8.0
 """A living holder renews within this time: it tries every second, and a connection attempt times
 out after 5 s."""
@@ -17,10 +19,10 @@ class LeaseWatcher:
 
     def __init__(self, grace: float = GRACE_SECONDS) -> None:
         self._grace = grace
-        self._seen: dict[str, tuple[int, float]] = {}
+        self._seen: dict[Uid, tuple[int, float]] = {}
         self._last_check = 0.0
 
-    def expired(self, held: Iterable[tuple[str, int]], *, now: int, clock: float) -> list[str]:
+    def expired(self, held: Iterable[tuple[Uid, int]], *, now: int, clock: float) -> list[Uid]:
         """The runs whose leases have expired.
 
         `held`: all held runs and the ends of their leases, 0 if released; `now`: the time in ns;

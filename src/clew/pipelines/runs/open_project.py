@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
+from clew.documents.ids import Uid
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.settings import Settings
@@ -21,5 +22,5 @@ class OpenProject(Protocol):
     def graph(self) -> Graph:
         """Opened again on first use after a loss of the database."""
 
-    def is_alive(self, uid: str) -> bool:
+    def is_alive(self, uid: Uid) -> bool:
         """Whether a process on this machine holds the lock of the run."""

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.documents.ids import Uid
 from clew.errors import Busy, ClewError, UsageError
 from clew.pipelines.runner.run_types import PipelineRun, ResumedRun, RunOptions
 from clew.pipelines.runs.open_project import OpenProject
@@ -129,7 +130,7 @@ def resume_run(
 
 
 @contextmanager
-def _claim(project: OpenProject, uid: str) -> Iterator[None]:
+def _claim(project: OpenProject, uid: Uid) -> Iterator[None]:
     """Hold the request of a finished run while it is resumed, and store the result in it."""
     from clew.pipelines.runs import run_queue
     from clew.pipelines.runs.lease_holder import hold_lease, lease_end
@@ -163,7 +164,7 @@ def _claim(project: OpenProject, uid: str) -> Iterator[None]:
 
 def resume_record(
     project: OpenProject,
-    uid: str,
+    uid: Uid,
     *,
     jobs: int | None,
     say: Callable[[str], None],
@@ -209,7 +210,7 @@ def resume_record(
         return run_pipeline(project, run, options, search=search, workers=workers)
 
 
-def cancel_run(project: OpenProject, uid: str) -> None:
+def cancel_run(project: OpenProject, uid: Uid) -> None:
     """Cancel a run without waiting for its end; one that has ended stays as it is."""
     from clew.pipelines.runner.cancellation import request_cancel
     from clew.pipelines.runs import run_queue

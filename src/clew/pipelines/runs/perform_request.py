@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from clew.documents.document import to_nanoseconds
+from clew.documents.ids import Uid
 from clew.documents.runs import Run
 from clew.errors import Busy, ClewError, NotFound
 from clew.pipelines.run_directory import PIPELINE
@@ -82,7 +83,7 @@ def perform_request(
     return record.state, record.error
 
 
-def _await_release(project: OpenProject, uid: str) -> Run | None:
+def _await_release(project: OpenProject, uid: Uid) -> Run | None:
     """The record of a run, once no process on this machine performs it and the events of a killed
     process are recovered."""
     spool = project.directory.spool / uid
@@ -96,7 +97,7 @@ def _await_release(project: OpenProject, uid: str) -> Run | None:
     return _find_record(project, uid)
 
 
-def _find_record(project: OpenProject, uid: str) -> Run | None:
+def _find_record(project: OpenProject, uid: Uid) -> Run | None:
     try:
         return get_run_summary(project.graph, uid, alive=project.is_alive)
     except NotFound:

@@ -31,6 +31,7 @@ SELECT uid, at FROM (
 ) AS every WHERE at < ? OR (at = ? AND uid < ?) ORDER BY at DESC, uid DESC LIMIT ?
 """  # noqa: S608
 _END_OF_TIME = 2**62
+_NO_UID = Uid("")
 _NO_LIMIT = 2**31 - 1
 
 
@@ -39,7 +40,7 @@ class Position:
     """The position of a run in the list: its time and uid."""
 
     at: int = _END_OF_TIME
-    uid: str = ""
+    uid: Uid = _NO_UID
 
 
 def count_by_state(graph: Graph) -> dict[str, int]:
@@ -51,7 +52,7 @@ def list_positions(graph: Graph, after: Position, limit: int) -> list[Position]:
     """The runs after a position, newest first."""
     project = graph.project
     parameters = (project, project, project, after.at, after.at, after.uid, limit)
-    return [Position(int(at), str(uid)) for uid, at in graph.connection.rows(_PAGE, parameters)]
+    return [Position(int(at), Uid(uid)) for uid, at in graph.connection.rows(_PAGE, parameters)]
 
 
 def list_runs(graph: Graph, *, alive: IsRunning) -> list[Run]:
@@ -109,15 +110,15 @@ def _resolve_latest(graph: Graph, text: str) -> str:
     return newest[0].uid if newest else text
 
 
-def find_request(graph: Graph, uid: str) -> RunRequest | None:
+def find_request(graph: Graph, text: str) -> RunRequest | None:
     """The request of this uid; None if the run was started with the CLI or does not exist."""
     try:
-        return run_queue.get_request(graph, uid)
+        return run_queue.get_request(graph, Uid(text))
     except NotFound:
         return None
 
 
-def is_finished(graph: Graph, uid: str, *, alive: IsRunning) -> bool:
+def is_finished(graph: Graph, uid: Uid, *, alive: IsRunning) -> bool:
     """Whether the run has ended; only a resume can start it again."""
     request = find_request(graph, uid)
     return not alive(uid) and (request is None or request.state in FINAL_STATES)

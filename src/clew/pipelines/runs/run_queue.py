@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.documents.ids import Uid
 from clew.errors import NotFound, UsageError
 from clew.pipelines.runs import pipeline_specs
 from clew.pipelines.runs.lease_watcher import LeaseWatcher
@@ -115,12 +116,12 @@ class NewRun(RunTemplate):
     """The text of the compiled pipeline: one or two YAML documents, or JSON."""
     schedule: str | None = None
     scheduled: int | None = None
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    id: Uid = field(default_factory=lambda: Uid(uuid.uuid4().hex))
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    id: str
+    id: Uid
     created: int
     state: str
     archived: bool
@@ -143,12 +144,12 @@ class RunRequest:
     config: dict[str, Any]
 
 
-def queue_run(graph: Graph, run: NewRun) -> str:
+def queue_run(graph: Graph, run: NewRun) -> Uid:
     """Queue a run and return its uid. Nothing changes if a run with this uid exists."""
     return graph.connection.atomically(lambda: insert_run(graph, run))
 
 
-def insert_run(graph: Graph, run: NewRun) -> str:
+def insert_run(graph: Graph, run: NewRun) -> Uid:
     """Like `create`, but call within a transaction."""
     now = time.time_ns()
     spec = pipeline_specs.store_spec(graph, run.spec)
@@ -164,11 +165,11 @@ def insert_run(graph: Graph, run: NewRun) -> str:
     return run.id
 
 
-def get_request(graph: Graph, run: str) -> RunRequest:
+def get_request(graph: Graph, run: Uid) -> RunRequest:
     return _get(graph, run, _GET_VISIBLE)
 
 
-def _get(graph: Graph, run: str, query: str = _GET) -> RunRequest:
+def _get(graph: Graph, run: Uid, query: str = _GET) -> RunRequest:
     row = graph.connection.row(query, (graph.project, run))
     if row is None:
         raise NotFound(f"no run {run}", hint="kfp run list")
@@ -192,7 +193,7 @@ def claim_next(
     now: int,
     lease: int,
     leases: LeaseWatcher,
-    is_alive: Callable[[str], bool] = lambda _: False,
+    is_alive: Callable[[Uid], bool] = lambda _: False,
 ) -> RunRequest | None:
     """Claim a run for `holder`; None if there is none.
 
@@ -205,37 +206,37 @@ def claim_next(
     held = connection.rows(_HELD, (graph.project,))
     for run, _, by in held:
         if by == holder:
-            return _get(graph, str(run))
-    leases_held = [(str(run), int(lease)) for run, lease, _ in held]
+            return _get(graph, Uid(run))
+    leases_held = [(Uid(run), int(lease)) for run, lease, _ in held]
     for run in leases.expired(leases_held, now=now, clock=time.monotonic()):
         if not is_alive(run) and connection.row(_CLAIM, (holder, lease, run, now)):
             return _get(graph, run)
     while row := connection.row(_QUEUED, (graph.project,)):
         if connection.row(_CLAIM, (holder, lease, row[0], now)):
-            return _get(graph, str(row[0]))
+            return _get(graph, Uid(row[0]))
     return None
 
 
-def claim_finished(graph: Graph, run: str, holder: str, *, lease: int) -> bool:
+def claim_finished(graph: Graph, run: Uid, holder: str, *, lease: int) -> bool:
     """Claim a failed or canceled run, to resume it; false if another process was faster."""
     return graph.connection.row(_CLAIM_FINISHED, (holder, lease, graph.project, run)) is not None
 
 
-def renew_lease(graph: Graph, run: str, holder: str, *, lease: int) -> bool | None:
+def renew_lease(graph: Graph, run: Uid, holder: str, *, lease: int) -> bool | None:
     """Renew the lease. Returns whether the run is to be canceled; None if the lease is lost."""
     row = graph.connection.row(_RENEW, (lease, run, holder))
     return None if row is None else bool(row[0])
 
 
-def is_canceled(graph: Graph, run: str) -> bool:
+def is_canceled(graph: Graph, run: Uid) -> bool:
     return _get(graph, run).stop
 
 
-def mark_started(graph: Graph, run: str, holder: str) -> None:
+def mark_started(graph: Graph, run: Uid, holder: str) -> None:
     graph.connection.rows(_MARK_STARTED, (time.time_ns(), run, holder))
 
 
-def finish_request(graph: Graph, run: str, holder: str, *, state: str, error: str | None) -> bool:
+def finish_request(graph: Graph, run: Uid, holder: str, *, state: str, error: str | None) -> bool:
     """Store the result, or delete the run if a user did; false if another worker holds it now."""
 
     def change() -> bool:
@@ -247,7 +248,7 @@ def finish_request(graph: Graph, run: str, holder: str, *, state: str, error: st
     return graph.connection.atomically(change)
 
 
-def requeue_interrupted(graph: Graph, run: str, holder: str) -> None:
+def requeue_interrupted(graph: Graph, run: Uid, holder: str) -> None:
     """Queue an interrupted run again, without counting the try."""
     graph.connection.rows(_REQUEUE, (time.time_ns(), run, holder))
 
@@ -260,7 +261,7 @@ def release_claim(graph: Graph, holder: str, *, blame: bool) -> None:
 # -- for users
 
 
-def cancel_request(graph: Graph, run: str) -> None:
+def cancel_request(graph: Graph, run: Uid) -> None:
     """Cancel a run; one that has ended stays as it is."""
     get_request(graph, run)
 
@@ -272,7 +273,7 @@ def cancel_request(graph: Graph, run: str) -> None:
     graph.connection.atomically(change)
 
 
-def requeue_finished(graph: Graph, run: str, *, jobs: int | None = None) -> None:
+def requeue_finished(graph: Graph, run: Uid, *, jobs: int | None = None) -> None:
     """Queue a failed or canceled run again. Finished tasks are not repeated."""
     found = get_request(graph, run)
     options = {**found.config.get("options", {}), "jobs": jobs}
@@ -281,12 +282,12 @@ def requeue_finished(graph: Graph, run: str, *, jobs: int | None = None) -> None
         raise UsageError(f"the run is {found.state}: only a failed or canceled run can be resumed")
 
 
-def archive_request(graph: Graph, run: str, *, archived: bool) -> None:
+def archive_request(graph: Graph, run: Uid, *, archived: bool) -> None:
     if graph.connection.row(_ARCHIVE, (int(archived), graph.project, run)) is None:
         get_request(graph, run)
 
 
-def delete_request(graph: Graph, run: str) -> None:
+def delete_request(graph: Graph, run: Uid) -> None:
     """Delete the request; the record of the run stays.
 
     A running run is canceled, disappears from all lists at once, and is deleted at its end.
@@ -300,7 +301,7 @@ def delete_request(graph: Graph, run: str) -> None:
     graph.connection.atomically(change)
 
 
-def _delete(graph: Graph, run: str) -> bool:
+def _delete(graph: Graph, run: Uid) -> bool:
     """Call within a transaction; false if the run is running."""
     row = graph.connection.row(_DELETE, (graph.project, run))
     if row is not None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.run_state import Node
@@ -33,7 +34,7 @@ _OUTPUT_SECONDS = 5.0
 STOPPED = "it was stopped before it started"
 
 OnEnd = Callable[["Attempt"], None]
-OnOutput = Callable[[str, Path], None]
+OnOutput = Callable[[Uid, Path], None]
 """Called when an attempt starts, with the uid of its execution and the file of its output."""
 
 
@@ -57,7 +58,7 @@ class Attempt(Protocol):
         """Its events that are not recorded yet; called from the recorder's thread."""
 
     @property
-    def execution(self) -> str | None:
+    def execution(self) -> Uid | None:
         """The uid of its execution, if there is one."""
 
 
@@ -239,7 +240,7 @@ class ForkedAttempt:
             return read_tail(file)
 
     @property
-    def execution(self) -> str | None:
+    def execution(self) -> Uid | None:
         return self._task.uid if self._task and not self._task.lost else None
 
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
@@ -62,7 +63,7 @@ class _TaskHost(LocalHost):
             spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None
         )
         path = kept.kept["stdout"].path
-        self._on_output(spool.name, path)
+        self._on_output(Uid(spool.name), path)
         self._output = path.open("rb")  # the file is removed once the execution is recorded
         return kept
 
@@ -100,7 +101,7 @@ class ProcessAttempt:
         self.node = files.node
         self.directory = files.directory
         self.container: Container | None = None
-        self.execution: str | None = None
+        self.execution: Uid | None = None
         self._files = files
         self._project = directory
         self._settings = settings

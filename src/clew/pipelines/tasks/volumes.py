@@ -19,6 +19,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from clew.documents.ids import Uid
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.document_part import InvalidPipeline
@@ -96,7 +97,7 @@ class Volumes:
     """The volumes of one run."""
 
     def __init__(
-        self, mapped: PlatformMapping, directory: ProjectDirectory, place: Path, uid: str
+        self, mapped: PlatformMapping, directory: ProjectDirectory, place: Path, uid: Uid
     ) -> None:
         self._mapped = mapped
         self._claims = directory.root / VOLUMES_DIRECTORY
@@ -104,7 +105,7 @@ class Volumes:
         own = f"{_SECRETS_PREFIX}{directory.uid}-"
         self._secrets = _secrets_root() / f"{own}{uid}"
         for left in _secrets_root().glob(f"{own}*"):  # left by a killed run
-            if not execution_locks.is_alive(directory, left.name.removeprefix(own)):
+            if not execution_locks.is_alive(directory, Uid(left.name.removeprefix(own))):
                 shutil.rmtree(left, ignore_errors=True)
         self._open: Counter[tuple[str, str]] = Counter()
         self._made: dict[str, list[Path]] = {}

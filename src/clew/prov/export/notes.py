@@ -11,8 +11,8 @@ from typing import Annotated
 
 import msgspec
 
-from clew.documents.ids import Digest
-from clew.prov.events import Uid, Version
+from clew.documents.ids import Digest, Uid
+from clew.prov.events import Version
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import ExecutionRef
 from clew.prov.row_keys import (
@@ -82,7 +82,7 @@ def export_notes(graph: Graph, found: ExecutionRef) -> list[PortableNote]:
         uid = locator = None
         if activity is not None:
             row = connection.row(_ACTIVITY, (activity,))
-            uid = found.uid if row is None else str(row[0])
+            uid = found.uid if row is None else Uid(row[0])
         if location is not None:
             locator = str(connection.rows(_LOCATOR, (location,))[0][0])
         content = digest_text(bytes(digest)) if isinstance(digest, (bytes, memoryview)) else None
@@ -100,7 +100,7 @@ def _version(graph: Graph, key: object) -> Version | None:
     return None if maker is None else Version(locator, maker, ordinal)
 
 
-def import_notes(graph: Graph, uid: str, remarks: Iterable[PortableNote]) -> int:
+def import_notes(graph: Graph, uid: Uid, remarks: Iterable[PortableNote]) -> int:
     """Add the new notes about the execution `uid`, and return their number.
 
     Requires a transaction.

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.prov import tables
 from clew.prov.events import (
     Alias,
@@ -70,7 +70,7 @@ class _RowConverter:
     def __init__(self, graph: Graph, found: ExecutionRef) -> None:
         self._connection = graph.connection
         self._execution = found.uid
-        self._uids: dict[int, str] = {found.key: found.uid}
+        self._uids: dict[int, Uid] = {found.key: found.uid}
         own = graph.connection.rows(_ACTIVITIES, (found.key,))
         self._uids.update((key, uid) for uid, key in own)
         activities = list(self._uids)

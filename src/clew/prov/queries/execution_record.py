@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.errors import NoContent, NotFound
 from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
@@ -56,7 +56,7 @@ WHERE s.execution = ? ORDER BY g.at, g.n
 
 class Activity(NamedTuple):
     key: int
-    uid: str
+    uid: Uid
     kind: str
     number: int | None
     parent: int | None
@@ -291,18 +291,18 @@ AND (x.made_elsewhere = 0 OR wx.made_elsewhere <> 0) ORDER BY x.number
 """A record made elsewhere cannot claim to inherit from one that was recorded here."""
 
 
-def find_inherited_execution(graph: Graph, uid: str) -> str | None:
+def find_inherited_execution(graph: Graph, uid: Uid) -> Uid | None:
     """The uid of the execution that this one inherits from."""
     facets, _ = load_facets(graph, activity_key(graph.project_uid, uid))
-    found: str | None = facets.get("inherits")
+    found: Uid | None = facets.get("inherits")
     return found
 
 
-def find_inheriting_executions(graph: Graph, uids: Iterable[str]) -> list[tuple[str, int]]:
+def find_inheriting_executions(graph: Graph, uids: Iterable[Uid]) -> list[tuple[Uid, int]]:
     """(uid, number) of those that inherit from one of these, and are none of them."""
     known = set(uids)
     rows = [
-        (str(uid), int(number))
+        (Uid(uid), int(number))
         for one in sorted(known)
         for uid, number in graph.connection.rows(_HEIRS, (activity_key(graph.project_uid, one),))
     ]

@@ -20,7 +20,7 @@ from clew.prov.queries.formats import execution_id
 from clew.prov.queries.tags import load_tags
 from clew.prov.row_keys import activity_key
 
-IsRunning = Callable[[str], bool]
+IsRunning = Callable[[Uid], bool]
 """Whether the execution with this uid is running. A file lock decides, not the graph."""
 
 WORKER = "worker"
@@ -84,7 +84,7 @@ def find_execution(graph: Graph, text: str) -> ExecutionRef:
     elif text[:1] == "e" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
         row = graph.connection.row(_BY_NUMBER, (graph.project, int(text[1:])))
     if row is None and len(text) == 32:  # before names: an imported name may read as a uid
-        key = activity_key(graph.project_uid, text)
+        key = activity_key(graph.project_uid, Uid(text))
         row = graph.connection.row(_BY_ID, (graph.project, key))
     if row is None and is_text(text):
         row = graph.connection.row(_BY_NAME, (graph.project, text))

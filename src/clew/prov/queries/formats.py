@@ -2,7 +2,7 @@
 
 import time
 
-from clew.documents.ids import ExecutionId, ProcessId, RunId, VersionId
+from clew.documents.ids import ExecutionId, ProcessId, RunId, Uid, VersionId
 from clew.prov.locators import PathFields, path_json, path_of
 
 STREAM = "stream://"
@@ -45,7 +45,7 @@ def run_id(number: int) -> RunId:
     return RunId(f"r{number}")
 
 
-def process_id(execution: int, number: int | None, uid: str) -> ProcessId:
+def process_id(execution: int, number: int | None, uid: Uid) -> ProcessId:
     """`e2.p3`; a witness that does not number its activities has their uids shown."""
     return ProcessId(f"e{execution}.{uid if number is None else f'p{number}'}")
 

@@ -9,6 +9,7 @@ So does a repeat of one: the command that was repeated is not trusted either.
 
 from collections.abc import Sequence
 
+from clew.documents.ids import Uid
 from clew.prov.graph import Graph
 from clew.prov.row_keys import activity_key, command_name, key_function
 from clew.prov.tables import IMPORTED
@@ -33,8 +34,8 @@ ORDER BY s.at DESC LIMIT ?
 
 
 def find_same_command(
-    graph: Graph, program: str, command: Sequence[str], cwd: str, *, believed: str = ""
-) -> list[tuple[str, int]]:
+    graph: Graph, program: str, command: Sequence[str], cwd: str, *, believed: Uid
+) -> list[tuple[Uid, int]]:
     """(execution, process) of the latest ones, the newest first.
 
     `believed` is the uid of an execution that is trusted even if it was imported, with those that
@@ -46,4 +47,4 @@ def find_same_command(
         _SAME_COMMAND.replace("{}", ",".join("?" * len(keys))),
         (words, graph.project, activity_key(graph.project_uid, believed), *keys, _LIMIT),
     )
-    return [(str(uid), int(key)) for uid, key in rows]
+    return [(Uid(uid), int(key)) for uid, key in rows]

@@ -5,6 +5,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from clew.documents.document import from_nanoseconds
+from clew.documents.ids import Uid
 from clew.documents.lineage import Hit
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_list import LIKE, like, like_json
@@ -136,7 +137,7 @@ def _noted(number: int, by: Literal["note", "tag"], value: str, at: int) -> Hit:
     )
 
 
-def _process(execution: int, number: int | None, uid: str, command: str, at: int) -> Hit:
+def _process(execution: int, number: int | None, uid: Uid, command: str, at: int) -> Hit:
     return Hit(
         kind="process",
         id=process_id(execution, number, uid),

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.project_directory import ProjectDirectory
 from clew.prov.queries.execution_record import ExecutionRecord
@@ -111,7 +112,7 @@ class DiagnosticRunner:
             machine=plan.machine,
             facets=dict(plan.facets),
             packages={},
-            derivation=Derivation("repetition", parent="", collection=""),
+            derivation=Derivation("repetition", parent=Uid(""), collection=Uid("")),
             show=None,
             stdin=None if stdin is None else lambda: self._store.read(stdin),
             credentials=plan.credentials,

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from clew.documents.ids import Uid
 from clew.prov.file_classes import classify
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord
@@ -28,7 +29,7 @@ class PortableExecution:
     """A command with everything it needs, and without secrets."""
 
     id: str
-    uid: str
+    uid: Uid
     plan: RepeatPlan
     """Without secret variables; secrets in its arguments are masked."""
     user: tuple[int, int]

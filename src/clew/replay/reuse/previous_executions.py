@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, load_record
@@ -91,7 +92,7 @@ class PreviousExecutions:
                 find_same_start.append((execution, execution.record.activities[key]))
         return find_same_start
 
-    def _load(self, uid: str) -> PreviousExecution | None:
+    def _load(self, uid: Uid) -> PreviousExecution | None:
         if uid not in self._known:
             try:
                 record = load_record(self._graph, uid)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from clew.documents.ids import Uid
 from clew.prov.locators import file_locator
 from clew.prov.queries.execution_record import Activity, Edge, Version
 from clew.prov.queries.formats import STREAM
@@ -153,7 +154,7 @@ class ReuseDescription:
             opened=self._opened.get(path) if handed else None,
         )
 
-    def _makers(self, key: int) -> dict[str, str]:
+    def _makers(self, key: int) -> dict[Uid, str]:
         makers = {}
         for by, edge in self._index.makers.get(key, {}).items():
             process = self._record.activities[by]

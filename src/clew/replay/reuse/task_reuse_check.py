@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from clew.confined_files import HOST
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, ExecutionId, Uid
 from clew.errors import ClewError
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import load_record
@@ -73,7 +73,7 @@ class ReuseChecker:
             self._files.forget()
             self._sure.clear()
 
-    def holds(self, uid: str, now: TaskVariables, given: IsGiven) -> ReuseCheck:
+    def holds(self, uid: Uid, now: TaskVariables, given: IsGiven) -> ReuseCheck:
         """Check whether the execution `uid` would have the same result now."""
         self._look_again()
         try:
@@ -95,13 +95,13 @@ class ReuseChecker:
         worker = execution.record.facets.get("inherits")
         if why_not is not None or worker is None:
             return mine
-        inherited = self._check_worker(str(worker))
+        inherited = self._check_worker(Uid(worker))
         return ReuseCheck(inherited.why_not, mine.checked + inherited.checked)
 
-    def list_dependencies(self, uid: str) -> list[dict[str, str]]:
+    def list_dependencies(self, execution: ExecutionId) -> list[dict[str, str]]:
         """List everything an execution and its worker depended on; empty if some of it cannot be
         checked."""
-        record = load_record(self._graph, uid)
+        record = load_record(self._graph, execution)
         try:
             subtree = analyze_inputs(DependencyIndex(record), record.processes[0])
         except NotReusable:
@@ -115,7 +115,7 @@ class ReuseChecker:
             for one in subtree.dependencies
         ]
 
-    def _check_worker(self, uid: str) -> ReuseCheck:
+    def _check_worker(self, uid: Uid) -> ReuseCheck:
         """A failed check stays failed; a passed one holds until a file changes."""
         known = self._inherited.get(uid)
         held = known is not None and known[0].why_not is None
@@ -124,7 +124,7 @@ class ReuseChecker:
         self._sure.add(uid)
         return known[0]
 
-    def _examine_worker(self, uid: str) -> tuple[ReuseCheck, InputSnapshot]:
+    def _examine_worker(self, uid: Uid) -> tuple[ReuseCheck, InputSnapshot]:
         try:
             record = load_record(self._graph, uid, inherit=False)
             subtree = analyze_inputs(DependencyIndex(record), record.processes[0])

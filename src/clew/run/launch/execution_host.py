@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 from clew.confined_files import HOST, Confined
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Uid
 from clew.errors import RecordingFailed
 from clew.redaction import Redactor
 from clew.run.launch import inherited_env, tracer_process
@@ -38,8 +38,8 @@ class Derivation(Struct, frozen=True):
 
     kind: str
     """`repetition` or `modification`."""
-    parent: str
-    collection: str
+    parent: Uid
+    collection: Uid
 
 
 class LaunchOptions(Struct, frozen=True):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from clew.documents.ids import Uid
 from clew.run.session.task_stdio import TaskOutput
 from clew.run.session.trace_branches import TraceBranch
 from clew.witness.syscalls.trace_format import AnyRecord, Exec, Held, Hidden, Mark, Opening, Signal
@@ -18,7 +19,7 @@ from clew.witness.syscalls.trace_format import AnyRecord, Exec, Held, Hidden, Ma
 class ForkedTask:
     """One task; it is an execution of its own."""
 
-    uid: str
+    uid: Uid
     command: tuple[str, ...]
     """A command line that would do the same without the session."""
     pid: int

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError, RecordingFailed
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent
@@ -66,7 +67,7 @@ class WorkerSession:
         name: str,
     ) -> None:
         """`name` labels the command in lineage."""
-        self.uid = os.urandom(16).hex()
+        self.uid = Uid(os.urandom(16).hex())
         self.count = 0
         """Number of tasks sent so far."""
         self.unrecorded = 0
@@ -210,7 +211,7 @@ class WorkerSession:
         command: Sequence[str],
         ended: Callable[[ForkedTask], None],
         *,
-        heard: Callable[[str, Path], None] = lambda _, __: None,
+        heard: Callable[[Uid, Path], None] = lambda _, __: None,
         name: str | None = None,
     ) -> ForkedTask:
         """Let the command fork a child for this task.
@@ -220,7 +221,7 @@ class WorkerSession:
         self.count += 1
         self.unrecorded += 1
         output = self._output_reader.open(self._spool / f"task-{self.count}")
-        heard(uid := os.urandom(16).hex(), output.capture.path)
+        heard(uid := Uid(os.urandom(16).hex()), output.capture.path)
         began = time.time_ns()
         socket.send_fds(self._socket, [message], [output.descriptor])
         output.given()

@@ -7,6 +7,7 @@ its schedule. So no tick is lost or run twice, with any number of servers, whene
 import time
 import uuid
 
+from clew.documents.ids import Uid
 from clew.errors import NotFound
 from clew.pipelines.runs import pipeline_specs, run_queue
 from clew.prov.graph import Graph
@@ -94,7 +95,7 @@ def _queue_run(graph: Graph, schedule: Schedule, at: int) -> None:
     run = run_queue.insert_run(
         graph,
         run_queue.NewRun(
-            id=uuid.uuid5(uuid.UUID(schedule.id), str(at)).hex,
+            id=Uid(uuid.uuid5(uuid.UUID(schedule.id), str(at)).hex),
             experiment=schedule.experiment,
             name=f"{schedule.name} {due}",
             description=schedule.description,

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from clew.api.local.project import LocalProject
 from clew.db.connection_interface import Row
+from clew.documents.ids import Uid
 from clew.errors import NotFound
 from clew.pipelines.runs import pipeline_specs, run_queue
 from clew.pipelines.runs.run_queue import NewRun, RunRequest
@@ -65,7 +66,7 @@ def _history(run: RunRequest) -> list[Document]:
     return history
 
 
-def _full_response(project: LocalProject, run_id: str) -> Document:
+def _full_response(project: LocalProject, run_id: Uid) -> Document:
     """With the pipeline and the tasks."""
     graph = project.graph
     run = run_queue.get_request(graph, run_id)
@@ -102,33 +103,33 @@ def list_all(graph: Graph, params: Fields) -> Document:
 @router.get("/runs/{run_id}")
 def get(service: ServiceDep, params: UrlFields) -> Response:
     with service.project() as project:
-        return json_response(_full_response(project, params.id("run_id")))
+        return json_response(_full_response(project, Uid(params.id("run_id"))))
 
 
 @router.route_to_graph("DELETE", "/runs/{run_id}", wakes_workers=True)
 def delete(graph: Graph, params: Fields) -> None:
-    run_queue.delete_request(graph, params.id("run_id"))
+    run_queue.delete_request(graph, Uid(params.id("run_id")))
 
 
 @router.route_to_graph("POST", "/runs/{run_id}:terminate", wakes_workers=True)
 def terminate(graph: Graph, params: Fields) -> None:
     """Does nothing if the run has ended, so that clean-up scripts need not check first."""
-    run_queue.cancel_request(graph, params.id("run_id"))
+    run_queue.cancel_request(graph, Uid(params.id("run_id")))
 
 
 @router.route_to_graph("POST", "/runs/{run_id}:retry", wakes_workers=True)
 def retry(graph: Graph, params: Fields) -> None:
-    run_queue.requeue_finished(graph, params.id("run_id"))
+    run_queue.requeue_finished(graph, Uid(params.id("run_id")))
 
 
 @router.route_to_graph("POST", "/runs/{run_id}:archive")
 def archive(graph: Graph, params: Fields) -> None:
-    run_queue.archive_request(graph, params.id("run_id"), archived=True)
+    run_queue.archive_request(graph, Uid(params.id("run_id")), archived=True)
 
 
 @router.route_to_graph("POST", "/runs/{run_id}:unarchive")
 def unarchive(graph: Graph, params: Fields) -> None:
-    run = run_queue.get_request(graph, params.id("run_id"))
+    run = run_queue.get_request(graph, Uid(params.id("run_id")))
     with suppress(NotFound):  # the experiment was deleted
         experiments.require_active(graph, run.experiment)
     run_queue.archive_request(graph, run.id, archived=False)

@@ -26,6 +26,7 @@ from dataclasses import replace
 
 from clew import settings
 from clew.api.local.project import LocalProject, open_local_project
+from clew.documents.ids import Uid
 from clew.errors import Busy, ClewError, NoDatabase
 from clew.pipelines.runner.cancellation import request_cancel
 from clew.pipelines.runs import run_queue
@@ -173,7 +174,7 @@ class _Worker:
 
     # -- holding the lease
 
-    def _hold_lease(self, run: str, finished: threading.Event) -> None:
+    def _hold_lease(self, run: Uid, finished: threading.Event) -> None:
         """Renew the lease and read the input until the run has finished."""
         directory = self._project.directory
 

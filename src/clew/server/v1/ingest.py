@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError, UsageError
 from clew.prov.events import AnyEvent
 from clew.prov.export.recorded_events import stored_digests
@@ -59,7 +60,7 @@ class MissingContent(ClewError):
 class IngestedExecution(BaseModel):
     """An execution that a batch contains."""
 
-    uid: str
+    uid: Uid
     id: str
     name: str | None
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import blake3
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError, Damaged, NotAllowed, NotFound
 from clew.store.index import Index, open_in_memory
 from clew.store.packs import pack_format
@@ -90,10 +91,10 @@ class Remote:
         return {
             name: data
             for name, data in found.items()
-            if data is not None and document_name(name[:32], data) == name
+            if data is not None and document_name(Uid(name[:32]), data) == name
         }
 
-    def publish(self, uid: str, document: bytes) -> int:
+    def publish(self, uid: Uid, document: bytes) -> int:
         """Write a document after everything that it names; returns its size."""
         name = document_name(uid, document)
         if not _DOCUMENT.fullmatch(name):
@@ -102,7 +103,7 @@ class Remote:
         return len(document)
 
 
-def document_name(uid: str, document: bytes) -> str:
+def document_name(uid: Uid, document: bytes) -> str:
     return f"{uid}.{blake3.blake3(document).hexdigest(length=16)}"
 
 

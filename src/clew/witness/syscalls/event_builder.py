@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from clew.confined_files import HOST
+from clew.documents.ids import Uid
 from clew.prov.event_numbers import FIRST_WITNESSED
 from clew.prov.events import (
     Alias,
@@ -100,7 +101,7 @@ class EventBuilder:
 
     # -- names
 
-    def _uid(self, image: int) -> str:
+    def _uid(self, image: int) -> Uid:
         return self._state.processes[image].uid
 
     def _locator(self, path: bytes) -> str:
@@ -342,7 +343,7 @@ class EventBuilder:
             for at, together in group_looks(inputs.looked, used):
                 yield self._looked(uid, together, at)
 
-    def _looked(self, uid: str, together: list[Observation], at: int) -> Looked:
+    def _looked(self, uid: Uid, together: list[Observation], at: int) -> Looked:
         kind, locator, answer = together[0]
         return Looked(
             execution=self._context.execution,
@@ -389,7 +390,7 @@ class EventBuilder:
                 via=via,
             )
 
-    def _gap(self, activity: str, what: str, why: str, path: bytes | None, at: int) -> Gap:
+    def _gap(self, activity: Uid, what: str, why: str, path: bytes | None, at: int) -> Gap:
         return Gap(
             execution=self._context.execution,
             n=next(self._n),

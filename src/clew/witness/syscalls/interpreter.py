@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from clew.documents.ids import Uid
 from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import ContentCapture, is_file
@@ -109,7 +110,7 @@ class Interpreter:
 
     def _spawn(self, record: trace_format.Spawn) -> None:
         number = len(self._processes) + 1
-        uid = f"{self._context.boot}-{record.pid}-{record.started}-0"
+        uid = Uid(f"{self._context.boot}-{record.pid}-{record.started}-0")
         self._processes[record.image] = TracedProcess(
             uid, number, record.parent, record.pid, record.at
         )
@@ -133,7 +134,7 @@ class Interpreter:
         self._versions.end_process(record.previous, record.at)
         stem, _, ordinal = before.uid.rpartition("-")
         self._processes[record.image] = TracedProcess(
-            f"{stem}-{int(ordinal) + 1}",
+            Uid(f"{stem}-{int(ordinal) + 1}"),
             len(self._processes) + 1,
             record.previous,
             record.pid,

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
+from clew.documents.ids import Uid
 from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.process_start import STREAMS
@@ -28,8 +29,8 @@ _FIRST_IMAGE = 1 << 40
 class ReusedProcess(Struct, frozen=True):
     """A process of the earlier execution."""
 
-    uid: str
-    parent: str | None
+    uid: Uid
+    parent: Uid | None
     """The uid of its parent in the subtree; None: it is the program that was not started."""
     pid: int
     started: int
@@ -51,7 +52,7 @@ class ReusedVersion(NamedTuple):
     file_stat: FileStat | None
     known: KnownVersion | None = None
     generated_at: int = 0
-    makers: Mapping[str, str] = {}
+    makers: Mapping[Uid, str] = {}
     base: int | None = None
     opened: FileStat | None = None
     """The file's state when the program inherited it open; its opener started the version."""
@@ -65,7 +66,7 @@ class ReusedAction(NamedTuple):
     at: int
     order: int
     kind: Literal["used", "gone", "looked", "stream", "informed"]
-    process: str
+    process: Uid
     version: int | None = None
     words: tuple[str, ...] = ()
 
@@ -163,7 +164,7 @@ class _Replay:
 
     # -- processes
 
-    def _image(self, uid: str) -> int:
+    def _image(self, uid: Uid) -> int:
         if uid not in self._images:
             self._start(self._processes[uid])
         return self._images[uid]
@@ -190,7 +191,7 @@ class _Replay:
         if process.start_facet is not None:
             self._state.process_starts.facets[image] = self._start_facet(process)
 
-    def _uid(self, process: ReusedProcess) -> str:
+    def _uid(self, process: ReusedProcess) -> Uid:
         """A new uid, derived from that of the process that was not started. Images of the same
         process share the stem and differ in the number at the end."""
         root = self._subtree.root
@@ -198,9 +199,9 @@ class _Replay:
         new_stem, _, number = self._state.processes[self._record.image].uid.rpartition("-")
         root_stem, _, first = root.uid.rpartition("-")
         if stem == root_stem:
-            return f"{new_stem}-{int(number) + int(ordinal) - int(first)}"
+            return Uid(f"{new_stem}-{int(number) + int(ordinal) - int(first)}")
         child_stem = self._stems.setdefault(stem, f"{new_stem}-{number}.{len(self._stems) + 1}")
-        return f"{child_stem}-{ordinal}"
+        return Uid(f"{child_stem}-{ordinal}")
 
     def _exec(self, process: ReusedProcess, image: int, at: int) -> trace_format.Exec:
         return trace_format.Exec(
@@ -316,7 +317,7 @@ class _Replay:
             self._state.streams.setdefault((image, name, int(access)), at)
         elif action.kind == "informed":
             by, via = action.words
-            self._state.flows.add(image, self._image(by), via)
+            self._state.flows.add(image, self._image(Uid(by)), via)
         elif action.version is not None:
             read = action.kind == "used" and action.words[0] not in MOVES
             observed = self._observe(action.version, at, read=read)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from clew.documents.ids import Uid
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.witness.syscalls.content_capture import ContentCapture
@@ -34,9 +35,9 @@ class ConvertedTrace(Struct, frozen=True):
     """The size of all content that the events name."""
 
     @property
-    def first(self) -> str:
+    def first(self) -> Uid:
         """The first process; empty where none was seen."""
-        return next((process.uid for process in self.state.processes.values()), "")
+        return next((process.uid for process in self.state.processes.values()), Uid(""))
 
 
 class TraceConverter(Struct, frozen=True):
@@ -58,7 +59,7 @@ class TraceConverter(Struct, frozen=True):
 
     def build(
         self,
-        execution: str,
+        execution: Uid,
         trace: Sequence[AnyRecord],
         streams: Mapping[bytes, str],
         reused: Mapping[int, ReusedSubtree] | None = None,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from clew.documents.ids import Uid
 from clew.prov.events import Observation
 from clew.prov.locators import is_device_path
 from clew.redaction import Redactor
@@ -22,7 +23,7 @@ from clew.witness.syscalls.version_tracker import ObservedVersion, VersionTracke
 class TraceContext(Struct, frozen=True):
     """The execution, the machine it ran on, and the settings of the record."""
 
-    execution: str
+    execution: Uid
     machine: str
     boot: str
     variables: Mapping[str, str]
@@ -39,7 +40,7 @@ class TraceContext(Struct, frozen=True):
 class TracedProcess(Struct, eq=False):
     """One image."""
 
-    uid: str
+    uid: Uid
     number: int
     parent: int
     pid: int

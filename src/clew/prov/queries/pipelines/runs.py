@@ -63,7 +63,8 @@ def find_run(graph: Graph, text: str) -> RunRef:
     elif text[:1] == "r" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
         row = graph.connection.row(_BY_NUMBER, (graph.project, int(text[1:])))
     elif len(text) == 32:
-        row = graph.connection.row(_BY_ID, (graph.project, activity_key(graph.project_uid, text)))
+        key = activity_key(graph.project_uid, Uid(text))
+        row = graph.connection.row(_BY_ID, (graph.project, key))
     if row is None:
         raise NotFound(f"no pipeline run {text}", hint="clew pipeline list")
     return RunRef(int(row[0]), Uid(row[1]), int(row[2]))

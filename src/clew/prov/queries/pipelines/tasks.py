@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.documents.ids import TaskId, Uid
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import run_id
 from clew.prov.row_keys import activity_key, command_name, key_function
@@ -41,9 +42,9 @@ _DURATION = f"SELECT max(at) - min(at) FROM {_EVENTS}"  # noqa: S608
 class FinishedTask:
     """A task that succeeded or was reused."""
 
-    task: str
+    task: TaskId
     """Its id: r1/train."""
-    execution: str
+    execution: Uid
     """The uid of its last execution."""
     directory: str
     """With the files of its inputs and outputs."""
@@ -56,7 +57,7 @@ class FinishedTask:
     """What its key is the hash of."""
 
 
-def find_tasks_with_key(graph: Graph, key: str, *, run: str) -> Iterator[FinishedTask]:
+def find_tasks_with_key(graph: Graph, key: str, *, run: Uid) -> Iterator[FinishedTask]:
     """Tasks of the same key that succeeded in runs other than `run`, the latest first.
 
     Equal tasks within a run are not reused: the user may want each of them, and the order of their
@@ -70,16 +71,16 @@ def find_tasks_with_key(graph: Graph, key: str, *, run: str) -> Iterator[Finishe
                 yield done
 
 
-def list_runs_of_pipeline(graph: Graph, pipeline: str) -> list[str]:
+def list_runs_of_pipeline(graph: Graph, pipeline: str) -> list[Uid]:
     """The uids of the last runs of a pipeline of this name, the latest first."""
     rows = graph.connection.rows(_RUNS, (graph.project,))
-    return [str(uid) for uid, facets in rows if json.loads(facets).get("pipeline") == pipeline]
+    return [Uid(uid) for uid, facets in rows if json.loads(facets).get("pipeline") == pipeline]
 
 
-def find_last_task(graph: Graph, runs: Sequence[str], name: str) -> FinishedTask | None:
+def find_last_task(graph: Graph, runs: Sequence[Uid], name: str) -> FinishedTask | None:
     """The task of this name in the first of these runs in which it succeeded."""
     for uid in runs:
-        activity = activity_key(graph.project_uid, f"{uid}/{name}")
+        activity = activity_key(graph.project_uid, Uid(f"{uid}/{name}"))
         for row in graph.connection.rows(_TASK, (activity,))[:1]:
             if (done := _build_finished_task(*row)) is not None:
                 return done
@@ -101,11 +102,11 @@ def load_run_facets(graph: Graph, run: int) -> dict[str, Any]:
     return dict(json.loads(row[0])) if row else {}
 
 
-def find_first_process(graph: Graph, execution: str) -> str | None:
+def find_first_process(graph: Graph, execution: Uid) -> Uid | None:
     """The uid of the first process of an execution."""
     key = activity_key(graph.project_uid, execution)
     row = graph.connection.row(_FIRST_PROCESS, (key,))
-    return str(row[0]) if row else None
+    return Uid(row[0]) if row else None
 
 
 def find_last_event_number(graph: Graph, run: int) -> int:
@@ -126,7 +127,7 @@ def _build_finished_task(
         return None
     inputs = last.get("inputs", {}).values()
     return FinishedTask(
-        task=f"{run_id(number)}/{name}",
+        task=TaskId(f"{run_id(number)}/{name}"),
         execution=last["executions"][-1],
         directory=last.get("place", ""),
         inputs=tuple(artifact["uri"] for artifacts in inputs for artifact in artifacts),

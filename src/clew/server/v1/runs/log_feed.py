@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
+from clew.documents.ids import Uid
 from clew.documents.runs import LogPart
 from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs
 from clew.run import execution_locks
@@ -40,7 +41,7 @@ class LogChunk(NamedTuple):
 class LogFeed(Feed):
     """The log of one task after a known chunk. `task`: its full id; `run`: the uid of its run."""
 
-    def __init__(self, service: Service, run: str, task: str, known: LogChunk) -> None:
+    def __init__(self, service: Service, run: Uid, task: str, known: LogChunk) -> None:
         super().__init__()
         self.last = known._replace(offset=known.end, data=b"")
         """The last bytes of the log."""
@@ -95,7 +96,7 @@ def read_log(service: Service, task: str, offset: int) -> LogPart:
 
 
 async def follow_log(
-    service: Service, run: str, task: str, *, attempt: str, offset: int, follow: bool
+    service: Service, run: Uid, task: str, *, attempt: str, offset: int, follow: bool
 ) -> AsyncIterator[LogChunk | None]:
     """The log from `offset` on, until the task ends; without `follow`, until the present end. None:
     time for a keepalive."""

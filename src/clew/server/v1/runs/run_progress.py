@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 from starlette.concurrency import run_in_threadpool
 
+from clew.documents.ids import Uid
 from clew.errors import NotFound
 from clew.pipelines.runs import run_list
 from clew.prov.queries.pipelines.runs import find_run, list_changes
@@ -34,7 +35,7 @@ router = APIRouter(tags=["runs"])
 class RunFeed(Feed):
     """The changes of one run."""
 
-    def __init__(self, service: Service, uid: str) -> None:
+    def __init__(self, service: Service, uid: Uid) -> None:
         super().__init__()
         self.events: list[tuple[int, bytes]] = []
         self.state: str | None = None
@@ -115,7 +116,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 18
 
 
-def _find_run(service: Service, text: str, last_received: int | None) -> tuple[str, bool]:
+def _find_run(service: Service, text: str, last_received: int | None) -> tuple[Uid, bool]:
     """The uid of the run, and whether the client has all its events."""
     with service.project() as project:
         graph = project.graph
@@ -125,7 +126,7 @@ def _find_run(service: Service, text: str, last_received: int | None) -> tuple[s
         return uid, find_last_event_number(graph, find_run(graph, uid).key) <= last_received
 
 
-async def _event_stream(service: Service, uid: str, last_received: int) -> AsyncIterator[bytes]:
+async def _event_stream(service: Service, uid: Uid, last_received: int) -> AsyncIterator[bytes]:
     yield RETRY
     async with service.feeds.follow(("run", uid), lambda: RunFeed(service, uid)) as feed:
         at = 0

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
+from clew.documents.ids import Uid
 from clew.documents.runs import (
     Artifacts,
     Metrics,
@@ -44,7 +45,7 @@ def list_runs(
 ) -> Runs:
     position = Position()
     if after and (match := _POSITION.fullmatch(after)):
-        position = Position(min(int(match[1]), position.at), match[2])
+        position = Position(min(int(match[1]), position.at), Uid(match[2]))
     positions = run_list.list_positions(project.graph, position, limit + 1)
     last = positions[limit - 1] if len(positions) > limit else None
     runs = tuple(_get_summary(project, listed.uid) for listed in positions[:limit])
