@@ -25,11 +25,14 @@ _MOST_WORDS, _LONGEST = 50, 1000
 _ESCAPES = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\"})
 LIKE = r"LIKE lower(?) ESCAPE '\'"
 """The database lowers both sides, so that they agree on letters that are not ASCII."""
-_NAME = f"lower(x.name) {LIKE}"
+_NAME = f"""
+(lower(x.name) {LIKE}
+ OR EXISTS (SELECT 1 FROM started p WHERE p.execution = x.id AND p.number = 1
+            AND lower(p.name) {LIKE}))
+"""  # noqa: S608
+"""The first process of a pipeline task is named after the task."""
 _TEXT = f"""
 ({_NAME} OR lower(s.command) {LIKE}
- OR EXISTS (SELECT 1 FROM started p WHERE p.execution = x.id AND p.number = 1
-            AND lower(p.name) {LIKE})
  OR EXISTS (SELECT 1 FROM note n WHERE n.activity = x.id AND n.name NOT IN ('tag', 'untag')
             AND (lower(n.value) {LIKE} OR lower(n.name) {LIKE}))
  OR {HAS_TAG.replace("{}", f"lower(t.value) {LIKE}")})
@@ -81,14 +84,14 @@ def parse_conditions(
                 sql.append("AND 1 = 0")
         elif colon and key == "name":
             sql.append(f"AND {_NAME}")
-            parameters.append(like(value))
+            parameters += [like(value)] * 2
         elif colon and key == "tag":
             sql.append(f"AND {HAS_TAG.replace('{}', 't.value = ?')}")
             parameters.append(value)
         else:
             for word in text.split():
                 sql.append(f"AND {_TEXT}")
-                parameters += [like(word), like_json(word), *[like(word)] * 4]
+                parameters += [*[like(word)] * 2, like_json(word), *[like(word)] * 3]
     return Conditions(" ".join(sql), tuple(parameters), frozenset(states))
 
 

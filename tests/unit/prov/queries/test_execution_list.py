@@ -58,6 +58,7 @@ def filled(graph: Graph) -> Graph:
         (["state:done", "made:here"], "e4 e1"),
         (["made:elsewhere"], "e6"),
         (["name:gr"], "e1"),
+        (["name:r1/Train"], "e4"),
         (["tag:slow"], "e2"),
         (["SLOW"], "e2"),
         (["best"], "e1"),
