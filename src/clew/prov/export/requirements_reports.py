@@ -36,7 +36,7 @@ def format_requirements(files: Iterable[File]) -> str:
     lines = ["# Python packages that were imported or executed."]
     lines += map(format_requirement, requested)
     if dependencies:
-        lines += ["", "# Dependencies of these; pinned to get the same versions again."]
+        lines += ["", "# Installed as dependencies; pinned to get the same versions again."]
         lines += map(format_requirement, dependencies)
     return "\n".join(lines) + "\n"
 

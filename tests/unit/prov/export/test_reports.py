@@ -53,7 +53,7 @@ def test_requirements_list_requested_packages_first() -> None:
         "pandas==2.2.0",
         "numpy==1.26.4",
     ]
-    assert lines[-2].startswith("# Dependencies")
+    assert lines[-2].startswith("# Installed as dependencies")
 
 
 def test_pip_takes_the_requirements(tmp_path: Path) -> None:
