@@ -25,6 +25,8 @@ def test_push_and_pull_by_name_and_by_default(project: Project, tmp_path: Path) 
     assert [e["id"] for e in project.json("push", "e2")["executions"]] == ["e2"]
     assert len(project.json("push")["executions"]) == 1
     assert len(project.json("push", "other", "first")["executions"]) == 1
+    assert [e["id"] for e in project.json("push", "latest")["executions"]] == ["e2"]
+    assert project.error("push", "r1", status=5)[1] == "no execution r1"
     assert len(project.json("pull", "--list")) == 2
     assert len(project.json("pull", "other", "--list")) == 1
     project("remote", "remove", "lab")

@@ -8,15 +8,15 @@ from click.shell_completion import CompletionItem
 from clew.cli.completion.candidates import complete_executions
 from clew.errors import NotAllowed, NotFound
 
-_ID = re.compile(r"e[1-9]\d*")
+_ID = re.compile(r"e[1-9]\d*|r[1-9]\d*(/.+)?|latest")
 
 
 def resolve_remote(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The address, and the other words, which are ids.
 
     The first word is the name of a remote or an address. Without one, or if the first word is an
-    id such as e2, the default remote is meant. Remotes of a project that came with a repository do
-    not count: they could lead what is pushed to its author.
+    id such as e2, r1/train or latest, the default remote is meant. Remotes of a project that came
+    with a repository do not count: they could lead what is pushed to its author.
     """
     from clew import project_directory, settings
     from clew.remotes import load

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.commands.list import format_state
+from clew.cli.commands.list import format_program, format_state
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 from clew.cli.output import (
@@ -63,7 +63,7 @@ def command(words: tuple[str, ...], list_them: bool, as_json: bool) -> None:
     for text in transfer.remarks:
         print_message(escape(text))
     for execution in transfer.executions:
-        print_message(f"{execution.id}  {format_command(execution.command)}")
+        print_message(f"{execution.id}  {format_program(execution)}")
     count = f"{len(transfer.executions)} execution" + ("s" if len(transfer.executions) != 1 else "")
     print_message(
         f"pulled {count} ({format_size(transfer.bytes)} fetched)"

@@ -2,9 +2,10 @@
 
 import click
 
+from clew.cli.commands.list import format_program
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import escape, format_command, format_size, print_json, print_message
+from clew.cli.output import escape, format_size, print_json, print_message
 from clew.cli.progress import progress
 from clew.cli.remote_address import complete_remotes, resolve_remote
 
@@ -38,7 +39,7 @@ def command(words: tuple[str, ...], no_sign: bool, as_json: bool) -> None:
     for text in transfer.remarks:
         print_message(escape(text))
     for execution in transfer.executions:
-        print_message(f"{execution.id}  {format_command(execution.command)}")
+        print_message(f"{execution.id}  {format_program(execution)}")
     count = f"{len(transfer.executions)} execution" + ("s" if len(transfer.executions) != 1 else "")
     print_message(
         f"pushed {count} ({format_size(transfer.bytes)} sent)"
