@@ -10,16 +10,16 @@ from typing import Any
 
 import msgspec
 
-from clew.documents.ids import Digest, Uid
+from clew.documents.ids import Digest, Locator, Uid
 
-Observation = tuple[str, str, str]
+Observation = tuple[str, Locator, str]
 """What a process asked, and the result: the kind, locator and answer of a look."""
 
 
 class Version(msgspec.Struct, frozen=True, array_like=True):
     """One state of one thing: where, who made it (or first found it), and which of theirs."""
 
-    locator: str
+    locator: Locator
     maker: Uid
     ordinal: int
 
@@ -111,7 +111,7 @@ class Looked(Event, frozen=True, kw_only=True, tag="looked"):
 
     activity: Uid
     kind: str  # absent, present, times, listing, link
-    locator: str
+    locator: Locator
     answer: str = ""
     also: tuple[Observation, ...] = ()
 
@@ -127,8 +127,8 @@ class Informed(Event, frozen=True, kw_only=True, tag="informed"):
 class Alias(Event, frozen=True, kw_only=True, tag="alias"):
     """Two locators are one thing."""
 
-    a: str
-    b: str
+    a: Locator
+    b: Locator
 
 
 class Gap(Event, frozen=True, kw_only=True, tag="gap"):
@@ -137,7 +137,7 @@ class Gap(Event, frozen=True, kw_only=True, tag="gap"):
     activity: Uid
     what: str
     why: str
-    locator: str | None = None
+    locator: Locator | None = None
 
 
 AnyEvent = (

@@ -9,6 +9,8 @@ import re
 from base64 import b64encode
 from typing import NotRequired, TypedDict
 
+from clew.documents.ids import Locator, Uid
+
 _GPU_DEVICE = re.compile(
     r"/dev/(nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/nvidia-cap\d+)|dri/(card|renderD)\d+|kfd)"
 )
@@ -29,9 +31,14 @@ def _unescape(text: str) -> bytes:
     return _ENCODED.sub(lambda m: bytes([int(m[1], 16)]), text.encode())
 
 
-def file_locator(machine: str, path: bytes) -> str:
+def file_locator(machine: str, path: bytes) -> Locator:
     """The locator of an absolute path on one machine."""
-    return f"file://{machine}{_escape(path)}"
+    return Locator(f"file://{machine}{_escape(path)}")
+
+
+def stream_locator(execution: Uid, name: str) -> Locator:
+    """The locator of `stdin`, `stdout` or `stderr` of an execution."""
+    return Locator(f"stream://{execution}/{name}")
 
 
 def path_of(locator: str) -> bytes | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from posixpath import normpath
 from typing import Any
 
-from clew.documents.ids import Uid
+from clew.documents.ids import Locator, Uid
 from clew.errors import Rejected
 from clew.prov.events import (
     Alias,
@@ -74,8 +74,8 @@ class _Checker:
     """Checks the events of one record. Locators and uids recur: each is checked once."""
 
     def __init__(self) -> None:
-        self._locators: set[str] = set()
-        self._normalised_locators: set[str] = set()
+        self._locators: set[Locator] = set()
+        self._normalised_locators: set[Locator] = set()
         self._uids: set[str] = set()
 
     def check(self, event: AnyEvent) -> None:
@@ -139,7 +139,7 @@ class _Checker:
                 raise InvalidValue("also: a listing always comes first")
             self._look(kind, locator, answer)
 
-    def _look(self, kind: str, locator: str, answer: str) -> None:
+    def _look(self, kind: str, locator: Locator, answer: str) -> None:
         _word("kind", kind)
         check_text("answer", answer, MAX_TEXT)
         known = _ANSWERS.get(kind)
@@ -174,12 +174,12 @@ class _Checker:
             _word(field, uid)
             self._uids.add(uid)
 
-    def _locator(self, locator: str) -> None:
+    def _locator(self, locator: Locator) -> None:
         if locator not in self._locators:
             _check_locator(locator)
             self._locators.add(locator)
 
-    def _normalised(self, locator: str) -> None:
+    def _normalised(self, locator: Locator) -> None:
         """Check the locator of a version. A look keeps the path as given, such as
         `/missing/../x`."""
         if locator not in self._normalised_locators:
@@ -203,7 +203,7 @@ _CHECKS: dict[type, Callable[[_Checker, Any], None]] = {
 }
 
 
-def _check_locator(locator: str) -> None:
+def _check_locator(locator: Locator) -> None:
     check_text("locator", locator, MAX_LOCATOR)
     if locator.startswith("file:"):
         match = _FILE.fullmatch(locator)

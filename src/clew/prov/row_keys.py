@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from clew.documents.ids import Digest, Uid
+from clew.documents.ids import Digest, Locator, Uid
 
 if TYPE_CHECKING:
     from clew.prov.events import Observation
@@ -37,11 +37,11 @@ def activity_key(project: str, uid: Uid) -> int:
     return key_function(project, "activity")(uid)
 
 
-def location_key(project: str, locator: str) -> int:
+def location_key(project: str, locator: Locator) -> int:
     return key_function(project, "location")(locator)
 
 
-def version_name(locator: str, maker: str, ordinal: int) -> str:
+def version_name(locator: Locator, maker: str, ordinal: int) -> str:
     """What a version is, as one name."""
     return f"{locator}\0{maker}\0{ordinal}"
 

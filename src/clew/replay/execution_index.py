@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TypeVar
 
-from clew.documents.ids import Digest, ProcessId
+from clew.documents.ids import Digest, Locator, ProcessId
 from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Look, Version
 from clew.prov.queries.formats import path_fields, process_id
 
@@ -24,7 +24,7 @@ def group(pairs: Iterable[tuple[Key, Member]]) -> dict[Key, list[Member]]:
 class ExecutionIndex:
     """The record of one execution, indexed by process."""
 
-    def __init__(self, record: ExecutionRecord, name: Callable[[str], str] = str) -> None:
+    def __init__(self, record: ExecutionRecord, name: Callable[[Locator], str] = str) -> None:
         """`name` maps a locator to the entity's name, which both compared executions share."""
         self.record = record
         self.name = name

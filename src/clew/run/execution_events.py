@@ -23,7 +23,7 @@ from clew.prov.events import (
     Started,
     Version,
 )
-from clew.prov.locators import decode_text
+from clew.prov.locators import decode_text, stream_locator
 from clew.redaction import Redactor
 from clew.run import record_errors
 from clew.run.launch.execution_host import ExecutionHost
@@ -110,7 +110,7 @@ def build_stream_events(
                 execution=uid,
                 n=FIRST_STREAM + number,
                 at=time.time_ns(),
-                version=Version(f"stream://{uid}/{name}", uid, 1),
+                version=Version(stream_locator(uid, name), uid, 1),
                 digest=capture.digest,
                 size=capture.size,
                 mode=0o100600,

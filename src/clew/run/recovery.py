@@ -22,6 +22,7 @@ from clew.project_directory import ProjectDirectory, clew_paths, is_accepted
 from clew.prov.event_numbers import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
+from clew.prov.locators import stream_locator
 from clew.redaction import Redactor
 from clew.run import execution_events, execution_locks, record_errors
 from clew.settings import Settings, machine_id
@@ -237,7 +238,7 @@ def _streams(store: Store, spool: Path, note: RecoveryNote) -> Iterator[AnyEvent
             execution=uid,
             n=FIRST_STREAM + number,
             at=found.st_mtime_ns,
-            version=Version(f"stream://{uid}/{name}", uid, 1),
+            version=Version(stream_locator(uid, name), uid, 1),
             digest=content.digest,
             size=content.size,
             mode=0o100600,

@@ -15,7 +15,7 @@ from clew.api.local import versions
 from clew.api.local.recreation_sources import ClientFiles, PlannedRun, Sources
 from clew.api.local.repeat import Say
 from clew.documents.differences import Difference
-from clew.documents.ids import ExecutionId, Uid
+from clew.documents.ids import ExecutionId, Locator, Uid
 from clew.documents.recreations import (
     Recreated,
     RecreationPlan,
@@ -152,7 +152,7 @@ def _difference(record: ExecutionRecord, again: ExecutionRecord, missed: Version
     """How the output that should be the version `missed` came out instead."""
     at = missed.locator
     if at.startswith(STREAM):
-        at = at.replace(record.execution.uid, again.execution.uid)
+        at = Locator(at.replace(record.execution.uid, again.execution.uid))
     line = again.lines.get(at)
     now = line[-1].digest if line else None
     kind = "content" if now else "missing"

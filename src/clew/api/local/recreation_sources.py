@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from clew.api.local import versions
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.documents.recreations import (
     Copy,
     RecreationRun,
@@ -53,7 +53,7 @@ class PlannedRun:
     plan: repeat_plan.RepeatPlan
     wanted: frozenset[Digest]
     """The digests it has to produce."""
-    needed_at: frozenset[tuple[str, str]]
+    needed_at: frozenset[tuple[Digest, Locator]]
     """(digest, locator) where later runs read what it produces, or where the target is."""
 
     def products(self, contents: Collection[str]) -> list[Version]:
@@ -87,7 +87,7 @@ class ClientFiles:
     here: versions.PathResolver
     brought: Mapping[str, str]
     """Files of that machine that were sent and are stored here: their paths there, by digest."""
-    sought: list[tuple[str, str, int]] = field(default_factory=list)
+    sought: list[tuple[Digest, str, int]] = field(default_factory=list)
     """(digest, path, size) of files that would be used if they are unchanged there."""
 
 
@@ -140,14 +140,14 @@ class Sources:
         self.unpacked = {d: archive for d, archive in self.unpacked.items() if d in used}
         return self._runs(works, found, values, network=network, gpu=gpu)
 
-    def _inputs(self, work: Candidate) -> list[tuple[str, Digest | None]]:
+    def _inputs(self, work: Candidate) -> list[tuple[Locator, Digest | None]]:
         return contents.list_inputs(self._project.graph, self._keys[work.number])
 
-    def _digests(self, work: Candidate) -> set[tuple[str, str]]:
+    def _digests(self, work: Candidate) -> set[tuple[Digest, Locator]]:
         """(digest, locator) of the inputs whose content is known."""
         return {(digest, locator) for locator, digest in self._inputs(work) if digest is not None}
 
-    def _available_inputs(self, work: Candidate) -> set[str]:
+    def _available_inputs(self, work: Candidate) -> set[Digest]:
         """The inputs that are available already."""
         return {d for _, d in self._inputs(work) if d is not None and self._is_available(d)}
 
@@ -225,7 +225,7 @@ class Sources:
             )
         return self._works[number]
 
-    def _is_provided(self, locator: str) -> bool:
+    def _is_provided(self, locator: Locator) -> bool:
         """Whether the user has to provide it: the plan asks for credential files."""
         path = path_of(locator)
         return path is not None and self._is_withheld(os.fsdecode(path))

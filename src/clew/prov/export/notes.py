@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from clew.documents.ids import Digest, Uid
+from clew.documents.ids import Digest, Locator, Uid
 from clew.prov.events import Version
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import ExecutionRef
@@ -67,7 +67,7 @@ class PortableNote(msgspec.Struct, frozen=True, omit_defaults=True):
     value: str
     activity: Uid | None = None
     version: Version | None = None
-    locator: str | None = None
+    locator: Locator | None = None
     digest: Digest | None = None
 
 
@@ -84,7 +84,7 @@ def export_notes(graph: Graph, found: ExecutionRef) -> list[PortableNote]:
             row = connection.row(_ACTIVITY, (activity,))
             uid = found.uid if row is None else Uid(row[0])
         if location is not None:
-            locator = str(connection.rows(_LOCATOR, (location,))[0][0])
+            locator = Locator(connection.rows(_LOCATOR, (location,))[0][0])
         content = digest_text(bytes(digest)) if isinstance(digest, (bytes, memoryview)) else None
         return PortableNote(at, agent, name, value, uid, _version(graph, version), locator, content)
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from clew.documents.ids import Digest, Uid
+from clew.documents.ids import Digest, Locator, Uid
 from clew.prov import tables
 from clew.prov.events import (
     Alias,
@@ -117,7 +117,7 @@ class _RowConverter:
         )
         places.update(row[4] for row in self._rows["gap"] if row[4] is not None)
         places.update(key for row in self._rows["alias"] for key in row[2:4])
-        self._locators: dict[int, str] = dict(self._connection.rows_in(_LOCATIONS, places))
+        self._locators: dict[int, Locator] = dict(self._connection.rows_in(_LOCATIONS, places))
 
     def events(self) -> Iterator[AnyEvent]:
         yield from map(self._started, self._rows["started"])

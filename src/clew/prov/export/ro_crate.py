@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.errors import NoContent
 from clew.prov import package_urls
 from clew.prov.graph import Graph
@@ -240,7 +240,7 @@ class _Crate:
         return " ".join(self._shown["command"]) or "a command that was not recorded"
 
 
-def _within(locator: str) -> str:
+def _within(locator: Locator) -> str:
     """A place inside the crate: the path as the locator writes it, so any path has a plain name."""
     if locator.startswith("file://"):
         return locator[locator.find("/", len("file://")) :].lstrip("/")

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.prov.event_numbers import MOVES_SQL
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
@@ -42,22 +42,20 @@ class ProducedContent(NamedTuple):
     digest: Digest
     execution: int
     number: int
-    locator: str
+    locator: Locator
 
 
 def find_producers(graph: Graph, digest: Digest) -> list[ProducedContent]:
     """Where these bytes were made, by executions that have ended: by those that were recorded
     here first, and of these by the first."""
     rows = graph.connection.rows(_MADE, (digest_bytes(digest), graph.project))
-    return [
-        ProducedContent(digest, int(key), int(number), str(at)) for _, key, number, at, _ in rows
-    ]
+    return [ProducedContent(digest, int(key), int(n), Locator(at)) for _, key, n, at, _ in rows]
 
 
-def list_inputs(graph: Graph, execution: int) -> list[tuple[str, Digest | None]]:
+def list_inputs(graph: Graph, execution: int) -> list[tuple[Locator, Digest | None]]:
     """What an execution found and read: locators, and digests where they are known."""
     rows = graph.connection.rows(_NEEDED, (execution,))
-    found = ((str(at), digest_text(digest)) for at, digest in rows)
+    found = ((Locator(at), digest_text(digest)) for at, digest in rows)
     return [(at, digest) for at, digest in found if _is_input(at, digest)]
 
 
@@ -67,13 +65,13 @@ def list_output_digests(graph: Graph, execution: int) -> frozenset[Digest]:
     return frozenset(text for (digest,) in rows if (text := digest_text(digest)) is not None)
 
 
-def list_locations(graph: Graph, digest: Digest) -> list[tuple[str, int]]:
+def list_locations(graph: Graph, digest: Digest) -> list[tuple[Locator, int]]:
     """Where these bytes were ever seen, and how many they are."""
     rows = graph.connection.rows(_PLACES, (digest_bytes(digest), graph.project))
-    return [(str(at), int(size)) for at, size in rows]
+    return [(Locator(at), int(size)) for at, size in rows]
 
 
-def _is_input(locator: str, digest: Digest | None) -> bool:
+def _is_input(locator: Locator, digest: Digest | None) -> bool:
     """Files and stdin; whether a terminal was read is unknown."""
     path = path_of(locator)
     if path is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from clew.documents.ids import Digest, Uid
+from clew.documents.ids import Digest, Locator, Uid
 from clew.errors import NoContent, NotFound
 from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
@@ -78,7 +78,7 @@ class Activity(NamedTuple):
 
 class Version(NamedTuple):
     key: int
-    locator: str
+    locator: Locator
     ordinal: int
     maker: int
     found: bool
@@ -100,7 +100,7 @@ class Edge(NamedTuple):
 
 class Look(NamedTuple):
     activity: int
-    locator: str
+    locator: Locator
     kind: str
     at: int
     answer: str
@@ -110,7 +110,7 @@ class Gap(NamedTuple):
     activity: int
     what: str
     why: str
-    locator: str | None
+    locator: Locator | None
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,15 @@ class ExecutionRecord:
         return [a for a in self.activities.values() if a.key != self.execution.key]
 
     @cached_property
-    def lines(self) -> dict[str, list[Version]]:
+    def lines(self) -> dict[Locator, list[Version]]:
         """The versions of each locator, in their order."""
-        lines: dict[str, list[Version]] = {}
+        lines: dict[Locator, list[Version]] = {}
         for version in self.versions.values():
             lines.setdefault(version.locator, []).append(version)
         return lines
 
     @cached_property
-    def left(self) -> dict[str, Version]:
+    def left(self) -> dict[Locator, Version]:
         """By locator, what it wrote and left there: its outputs, streams among them."""
         gone = {edge.version for edge in self.invalidated}
         written = {edge.version for edge in self.generated}
@@ -270,7 +270,7 @@ def _load_looks(graph: Graph, execution: int) -> list[Look]:
         for row in graph.connection.rows(_LOOKED, (execution,))
     ]
     places = {location for _, others in rows for _, location, _ in others}
-    locators: dict[int, str] = dict(graph.connection.rows_in(_LOCATIONS, places))
+    locators: dict[int, Locator] = dict(graph.connection.rows_in(_LOCATIONS, places))
     looks: list[Look] = []
     for first, others in rows:
         looks.append(first)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from clew.documents.document import from_nanoseconds
 from clew.documents.execution_details import Role
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.documents.versions import Version
 from clew.prov import tables
 from clew.prov.graph import Graph
@@ -65,7 +65,7 @@ class FileVersion:
 class File:
     """One path, and the versions of it an execution met, in their order."""
 
-    locator: str
+    locator: Locator
     versions: list[FileVersion] = field(default_factory=list)
 
     @property
@@ -128,11 +128,11 @@ def list_devices(graph: Graph, execution: int) -> list[str]:
     return [path_fields(locator)["path"] for (locator,) in rows if _is_device(locator)]
 
 
-def _is_device(locator: str) -> bool:
+def _is_device(locator: Locator) -> bool:
     return is_device_path(path_of(locator) or b"")
 
 
-def _is_pseudo_file(locator: str) -> bool:
+def _is_pseudo_file(locator: Locator) -> bool:
     return (path_of(locator) or b"").startswith((b"/proc/", b"/sys/"))
 
 
@@ -150,7 +150,7 @@ def count_totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:
     return processes, roles.count("input"), roles.count("output"), sum(sizes.values())
 
 
-def list_versions(graph: Graph, locator: str) -> list[Version]:
+def list_versions(graph: Graph, locator: Locator) -> list[Version]:
     """Every version of a path the graph knows, oldest first, with the name to restore it by."""
     key = location_key(graph.project_uid, locator)
     shown = path_fields(locator)

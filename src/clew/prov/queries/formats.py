@@ -2,7 +2,7 @@
 
 import time
 
-from clew.documents.ids import ExecutionId, ProcessId, RunId, Uid, VersionId
+from clew.documents.ids import ExecutionId, Locator, ProcessId, RunId, Uid, VersionId
 from clew.prov.locators import PathFields, path_json, path_of
 
 STREAM = "stream://"
@@ -27,7 +27,7 @@ def path_fields(locator: str) -> PathFields:
     return {"path": locator}
 
 
-def locator_kind(locator: str) -> str:
+def locator_kind(locator: Locator) -> str:
     """What a version at this locator is drawn as."""
     if locator.startswith(STREAM):
         return "stream"
@@ -50,7 +50,7 @@ def process_id(execution: int, number: int | None, uid: Uid) -> ProcessId:
     return ProcessId(f"e{execution}.{uid if number is None else f'p{number}'}")
 
 
-def version_id(execution: int, locator: str, ordinal: int) -> VersionId:
+def version_id(execution: int, locator: Locator, ordinal: int) -> VersionId:
     """`e2:PATH@N`: unique, and can be typed, also where the path is not UTF-8: then it is escaped
     as in the locator."""
     shown = path_fields(locator)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew.documents.document import from_nanoseconds
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.documents.notes import Note
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.lineage_sql import Version
@@ -81,7 +81,7 @@ def list_notes(graph: Graph, target: Target) -> list[Note]:
             if row[2] not in (TAG, UNTAG)
         ]
     else:
-        location = location_key(graph.project_uid, target.locator or "")
+        location = location_key(graph.project_uid, target.locator or Locator(""))
         about = {key for (key,) in graph.connection.rows_in(_EXECUTIONS, target.keys)}
         rows = [
             row
@@ -112,7 +112,7 @@ def find_sources(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
     return answer
 
 
-def find_current_source(graph: Graph, locator: str, digest: Digest | None) -> str | None:
+def find_current_source(graph: Graph, locator: Locator, digest: Digest | None) -> str | None:
     """The origin of a file as it is now: what was noted, else what was seen when it was fetched."""
     location = location_key(graph.project_uid, locator)
     found = [

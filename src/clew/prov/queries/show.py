@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType, structs
 from clew.documents import execution_details as documents
 from clew.documents.document import from_nanoseconds
 from clew.documents.execution_details import ExecutionDetail, Gap, Package, Peer, Process
-from clew.documents.ids import ProcessId
+from clew.documents.ids import Locator, ProcessId
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
 from clew.prov.queries.executions import ExecutionRef, IsRunning, find_execution, get_execution
@@ -161,13 +161,13 @@ def describe_file(file: File, packages: dict[str, Any]) -> documents.File:
     )
 
 
-def classify_locator(locator: str, owner: str | None, mode: int | None) -> str:
+def classify_locator(locator: Locator, owner: str | None, mode: int | None) -> str:
     """Whose file it is: the package that installed it decides, and only then its path and mode."""
     return _class(locator, owner, bool((mode or 0) & 0o111))
 
 
 @lru_cache(maxsize=65536)
-def _class(locator: str, package: str | None, executable: bool) -> str:
+def _class(locator: Locator, package: str | None, executable: bool) -> str:
     path = path_of(locator)
     if path is None:
         return "data"
@@ -203,7 +203,7 @@ def _network(graph: Graph, found: ExecutionRef, names: Mapping[int, ProcessId]) 
             yield _peer(locator, names.get(activity, found.id))
 
 
-def _peer(locator: str, by: str) -> Peer:
+def _peer(locator: Locator, by: str) -> Peer:
     if locator.startswith("unix:"):
         return Peer(address=locator, host=None, port=None, by=by)
     scheme, _, rest = locator.partition("://")

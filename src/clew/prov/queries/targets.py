@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.errors import NotFound, UsageError
 from clew.prov import tables
 from clew.prov.graph import Graph
-from clew.prov.locators import file_locator, path_of
+from clew.prov.locators import file_locator, path_of, stream_locator
 from clew.prov.queries.executions import ExecutionRef, find_execution
-from clew.prov.queries.formats import STREAM, process_id, version_id
+from clew.prov.queries.formats import process_id, version_id
 from clew.prov.queries.pipelines.runs import list_run_executions
 from clew.prov.row_keys import digest_text, location_key
 
@@ -64,7 +64,7 @@ class Target:
     """Its id in the user's words."""
     keys: tuple[int, ...]
     """The rows it names: one, but for bytes that several versions hold."""
-    locator: str | None = None
+    locator: Locator | None = None
     digest: Digest | None = None
     size: int | None = None
     mode: int | None = None
@@ -160,7 +160,7 @@ def _resolve_version(
 
 def _candidate_locators(
     graph: Graph, found: ExecutionRef, name: str, machine: str, locate: Callable[[bytes], bytes]
-) -> list[str]:
+) -> list[Locator]:
     """Where `name` may be: as the caller sees it, as the execution saw it, a stream, anywhere."""
     raw = os.fsencode(name)
     paths = [locate(raw)]
@@ -171,11 +171,11 @@ def _candidate_locators(
         paths += _redirected_paths(json.loads(facets).get("streams", {}), name)
     places = [file_locator(machine, path) for path in paths]
     if name in ("stdin", "stdout", "stderr"):
-        places.append(f"{STREAM}{found.uid}/{name}")
+        places.append(stream_locator(found.uid, name))
     if name.startswith("/") and "%" in name:  # a path that is not text, as we show it
-        places.append(f"file://{machine}{name}")
+        places.append(Locator(f"file://{machine}{name}"))
     if "://" in name or name.startswith("unix:"):
-        places.append(name)
+        places.append(Locator(name))
     ours = f"file://{machine}/"
     for (locator,) in graph.connection.rows(_ELSEWHERE, (found.key,)):
         if not locator.startswith(ours) and path_of(locator) in paths:
@@ -236,7 +236,9 @@ def _resolve_digest(graph: Graph, text: str) -> Target:
     )
 
 
-def _resolve_current_file(graph: Graph, text: str, locator: str, digest: Digest | None) -> Target:
+def _resolve_current_file(
+    graph: Graph, text: str, locator: Locator, digest: Digest | None
+) -> Target:
     key = location_key(graph.project_uid, locator)
     rows = graph.connection.rows(_AT, (key, key))
     if digest is None:

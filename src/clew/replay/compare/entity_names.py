@@ -5,6 +5,7 @@ in different directories, a path below one working directory corresponds to the 
 other.
 """
 
+from clew.documents.ids import Locator
 from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import STREAM
@@ -31,10 +32,10 @@ class EntityNames:
         if not here.startswith(there) and not there.startswith(here):
             self._here, self._there = here, there
 
-    def a(self, locator: str) -> str:
+    def a(self, locator: Locator) -> str:
         return entity_name(locator)
 
-    def b(self, locator: str) -> str:
+    def b(self, locator: Locator) -> str:
         name = entity_name(locator)
         if self._there and name.startswith(self._there):
             return self._here + name[len(self._there) :]

@@ -8,7 +8,7 @@ from: another process of the execution, or outside.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.prov.locators import path_of
 from clew.prov.package_urls import parse_purl
 from clew.prov.queries.execution_record import Activity, Version
@@ -73,7 +73,7 @@ def _argument_differences(
     elif pair.b.command == executions.b.record.itself.command:
         yield from _given_arguments(executions, pair)
     directories = [
-        side.name(f"file://{process.cwd}/.")
+        side.name(Locator(f"file://{process.cwd}/."))
         for side, process in ((executions.a, pair.a), (executions.b, pair.b))
     ]
     if directories[0] != directories[1]:

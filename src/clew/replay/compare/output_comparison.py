@@ -12,7 +12,7 @@ from difflib import unified_diff
 from msgspec import UNSET
 
 from clew.documents.differences import Difference, Verdict
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
 from clew.prov.queries.formats import STREAM, path_fields
@@ -153,7 +153,7 @@ class ContentComparer:
         return self._read(version.digest)
 
 
-def _outputs(record: ExecutionRecord) -> Iterator[tuple[str, Version]]:
+def _outputs(record: ExecutionRecord) -> Iterator[tuple[Locator, Version]]:
     """What it left, except devices and kernel files: their content is not recorded."""
     for locator, version in record.left.items():
         if not (path_of(locator) or b"").startswith(KERNEL_DIRECTORIES):
@@ -165,7 +165,7 @@ def exit_code(activity: Activity) -> int | None:
     return 128 + activity.signal if activity.signal else activity.status
 
 
-def removed_files(record: ExecutionRecord) -> dict[str, Version]:
+def removed_files(record: ExecutionRecord) -> dict[Locator, Version]:
     """By locator, the files that it found and removed."""
     gone = {edge.version for edge in record.invalidated}
     lines = record.lines.items()

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from clew.documents.ids import Uid
 from clew.prov.file_classes import classify
-from clew.prov.locators import path_of
+from clew.prov.locators import path_of, stream_locator
 from clew.prov.queries.execution_record import ExecutionRecord
-from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
 from clew.replay.repeat.repeat_plan import RepeatPlan, list_secrets, make_plan
 from clew.replay.repeat.secret_values import SecretValues
@@ -121,7 +120,7 @@ def _stdin_name(record: ExecutionRecord) -> str | None:
     stdin = record.facets.get("streams", {}).get("stdin", {})
     if stdin.get("kind") == "file":
         return f"{stdin['path']}@input"
-    line = record.lines.get(f"{STREAM}{record.execution.uid}/stdin", ())
+    line = record.lines.get(stream_locator(record.execution.uid, "stdin"), ())
     return "stdin" if any(version.size for version in line) else None
 
 

@@ -14,11 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.errors import ClewError, NoContent, UsageError
-from clew.prov.locators import file_locator, is_gpu_device, path_of
+from clew.prov.locators import file_locator, is_gpu_device, path_of, stream_locator
 from clew.prov.queries.execution_record import ExecutionRecord
-from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
 from clew.replay.repeat.credential_files import (
     CredentialFile,
@@ -208,8 +207,7 @@ def _package_owners(record: ExecutionRecord) -> dict[bytes, str]:
 
 
 def _find_stdin(record: ExecutionRecord) -> Digest | None:
-    locator = f"{STREAM}{record.execution.uid}/stdin"
-    line = record.lines.get(locator, ())
+    line = record.lines.get(stream_locator(record.execution.uid, "stdin"), ())
     if any(version.digest and not version.stored for version in line):
         raise NoContent(
             f"the standard input of {record.execution.id} is not stored: it cannot be repeated",
@@ -231,7 +229,7 @@ def _appended_files(record: ExecutionRecord) -> dict[bytes, tuple[Digest, int]]:
 
 
 def _select_devices(
-    locators: Iterable[str], *, gpu: bool
+    locators: Iterable[Locator], *, gpu: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split the devices that the execution used into those the sandbox gets and the others."""
     given: set[str] = set()
@@ -267,7 +265,7 @@ def _first(values: Sequence[str]) -> str:
 
 def _warnings(
     record: ExecutionRecord,
-    locators: Iterable[str],
+    locators: Iterable[Locator],
     devices: Iterable[str],
     refused: Iterable[str],
     network: bool,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from clew.documents.ids import Uid
+from clew.documents.ids import Locator, Uid
 from clew.prov.locators import file_locator
 from clew.prov.queries.execution_record import Activity, Edge, Version
 from clew.prov.queries.formats import STREAM
@@ -178,13 +178,13 @@ class ReuseDescription:
                         self._add_version(old.key)
                         self._versions[key] = reused._replace(base=old.key)
 
-    def _locator(self, locator: str) -> str:
+    def _locator(self, locator: Locator) -> Locator:
         """The same path on the machine whose files these are now."""
         _, _, rest = locator.partition("://")
         slash = rest.find("/")
         if not locator.startswith("file://") or slash < 0:
             return locator
-        return f"{file_locator(self._machine, b'')}{rest[slash:]}"
+        return Locator(f"{file_locator(self._machine, b'')}{rest[slash:]}")
 
 
 def _content(version: Version) -> KnownVersion | None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.prov.locators import stream_locator
 from clew.prov.queries.execution_record import Activity, ExecutionRecord
-from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
 from clew.replay.execution_index import recorded_seals
 from clew.replay.reuse.subtree import Subtree
@@ -108,5 +108,5 @@ def _is_empty_input(record: ExecutionRecord, name: str) -> bool:
 
 def _stdin_digest(record: ExecutionRecord) -> str | None:
     """The digest of the standard input, if there was any."""
-    line = record.lines.get(f"{STREAM}{record.execution.uid}/stdin", ())
+    line = record.lines.get(stream_locator(record.execution.uid, "stdin"), ())
     return next((version.digest for version in line if version.size), None)

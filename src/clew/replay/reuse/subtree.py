@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from clew.prov.locators import stream_locator
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
-from clew.prov.queries.formats import STREAM
 from clew.replay.reuse.dependency_index import DependencyIndex, PathChange, path_and_parents
 
 
@@ -114,7 +114,7 @@ class Subtree(SubtreeScope):
 
     def stream(self, name: str) -> Version | None:
         """Everything its execution printed to a stream."""
-        line = self.record.lines.get(f"{STREAM}{self.record.execution.uid}/{name}", ())
+        line = self.record.lines.get(stream_locator(self.record.execution.uid, name), ())
         return next((version for version in line if version.digest), None)
 
     @property

@@ -8,9 +8,9 @@ import stat
 from collections.abc import Iterable
 from typing import Any
 
-from clew.prov.locators import file_locator, path_of
+from clew.documents.ids import Locator
+from clew.prov.locators import file_locator, path_of, stream_locator
 from clew.prov.queries.execution_record import Activity, Version
-from clew.prov.queries.formats import STREAM
 from clew.replay.reuse.dependency_index import DependencyIndex, PathChange
 from clew.replay.reuse.subtree import (
     InheritedFile,
@@ -172,7 +172,7 @@ class _Analysis:
         return ranges
 
     def _check_printed(self, name: str, until: int) -> None:
-        line = self._record.lines.get(f"{STREAM}{self._record.execution.uid}/{name}", ())
+        line = self._record.lines.get(stream_locator(self._record.execution.uid, name), ())
         known = next((v for v in line if v.digest and v.stored and v.size is not None), None)
         if known is None or (known.size or 0) < until:
             raise NotReusable("its output is not stored")
@@ -265,7 +265,7 @@ class _Analysis:
             raise NotReusable(f"what it wrote to {display_path(path)} is not stored")
         return version.mode
 
-    def _locator(self, path: bytes) -> str:
+    def _locator(self, path: bytes) -> Locator:
         return file_locator(str(self._record.facets.get("machine", "")), path)
 
 

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 
+from clew.documents.ids import Locator
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Edge
 from clew.prov.queries.formats import STREAM
@@ -24,7 +25,7 @@ class DependencyFinder:
     """`unread`: locators whose bytes could not be recorded."""
 
     def __init__(
-        self, scope: SubtreeScope, changes: list[PathChange], unread: set[str | None]
+        self, scope: SubtreeScope, changes: list[PathChange], unread: set[Locator | None]
     ) -> None:
         self._scope = scope
         self._index = scope.index

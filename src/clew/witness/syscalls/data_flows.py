@@ -11,11 +11,13 @@ from collections import defaultdict
 
 from msgspec import Struct, field
 
+from clew.documents.ids import Locator
+
 READS, WRITES = 1, 2
 """Access bits of a descriptor."""
 
 
-def peer_locator(address: bytes, socket_type: int) -> str | None:
+def peer_locator(address: bytes, socket_type: int) -> Locator | None:
     """The locator of a socket address; None: not a network peer."""
     import socket  # rarely needed
 
@@ -25,15 +27,15 @@ def peer_locator(address: bytes, socket_type: int) -> str | None:
     scheme = "udp" if socket_type == socket.SOCK_DGRAM else "tcp"
     if family == socket.AF_INET and len(address) >= 8:
         port, raw = struct.unpack_from("!H4s", address, 2)
-        return f"{scheme}://{socket.inet_ntop(socket.AF_INET, raw)}:{port}"
+        return Locator(f"{scheme}://{socket.inet_ntop(socket.AF_INET, raw)}:{port}")
     if family == socket.AF_INET6 and len(address) >= 24:
         port, raw = struct.unpack_from("!H4x16s", address, 2)
-        return f"{scheme}://[{socket.inet_ntop(socket.AF_INET6, raw)}]:{port}"
+        return Locator(f"{scheme}://[{socket.inet_ntop(socket.AF_INET6, raw)}]:{port}")
     if family == socket.AF_UNIX and len(address) > 2:
         path = address[2:]
         if path.startswith(b"\0"):
-            return f"unix:@{path[1:].decode(errors='replace')}"
-        return f"unix:{path.split(bytes(1))[0].decode(errors='replace')}"
+            return Locator(f"unix:@{path[1:].decode(errors='replace')}")
+        return Locator(f"unix:{path.split(bytes(1))[0].decode(errors='replace')}")
     return None
 
 
@@ -62,10 +64,10 @@ class DataFlows(Struct, eq=False):
         """Add a known flow from `by` to `image`."""
         self._pairs.add((image, by, via))
 
-    def add_server(self, image: int, locator: str) -> None:
+    def add_server(self, image: int, locator: Locator) -> None:
         self._servers[_any_address(locator)].add(image)
 
-    def add_client(self, image: int, locator: str) -> None:
+    def add_client(self, image: int, locator: Locator) -> None:
         self._clients[_any_address(locator)].add(image)
 
     def informed(self, forked: dict[int, int]) -> set[tuple[int, int, str]]:

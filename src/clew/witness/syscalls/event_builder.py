@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from clew.confined_files import HOST
-from clew.documents.ids import Uid
+from clew.documents.ids import Locator, Uid
 from clew.prov.event_numbers import FIRST_WITNESSED
 from clew.prov.events import (
     Alias,
@@ -24,7 +24,7 @@ from clew.prov.events import (
     Used,
     Version,
 )
-from clew.prov.locators import decode_text, file_locator
+from clew.prov.locators import decode_text, file_locator, stream_locator
 from clew.store import Stored
 from clew.witness.downloads.trace_origins import find_input_origins, find_origins
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
@@ -104,7 +104,7 @@ class EventBuilder:
     def _uid(self, image: int) -> Uid:
         return self._state.processes[image].uid
 
-    def _locator(self, path: bytes) -> str:
+    def _locator(self, path: bytes) -> Locator:
         return file_locator(self._context.machine, path)
 
     def _version(self, observed: ObservedVersion) -> Version:
@@ -115,7 +115,7 @@ class EventBuilder:
             self._versions[observed] = version
         return version
 
-    def _external_version(self, locator: str) -> Version:
+    def _external_version(self, locator: Locator) -> Version:
         return Version(locator, self._context.execution, 1)
 
     # -- processes
@@ -368,7 +368,7 @@ class EventBuilder:
                 how=how,
             )
         for (image, stream, access), at in self._state.streams.items():
-            version = self._external_version(f"stream://{execution}/{stream}")
+            version = self._external_version(stream_locator(execution, stream))
             kind = Used if stream == "stdin" and access & READS else Generated
             if stream == "stdin" or access & WRITES:
                 yield kind(

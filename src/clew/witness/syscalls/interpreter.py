@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from clew.documents.ids import Uid
+from clew.documents.ids import Locator, Uid
 from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import ContentCapture, is_file
@@ -382,7 +382,7 @@ class Interpreter:
             self._state.peers.setdefault((record.image, locator, "connect"), record.at)
 
     def _fetch(self, record: trace_format.Fetch) -> None:
-        url = self._context.redactor.url(record.url.decode(errors="replace"))
+        url = Locator(self._context.redactor.url(record.url.decode(errors="replace")))
         self._state.peers.setdefault((record.image, url, "fetch"), record.at)
 
     def _hidden(self, record: trace_format.Hidden) -> None:

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from clew.documents.ids import Locator
 from clew.prov.events import Observation
 from clew.prov.locators import file_locator
 from clew.witness.syscalls import trace_format
@@ -59,7 +60,7 @@ class Observations:
         self._state = state
         self._resolver = resolver
         self._open_results: dict[int, OpenedFile] = {}
-        self._locators: dict[bytes, str] = {}
+        self._locators: dict[bytes, Locator] = {}
         self.observations_of_look: dict[int, Sequence[Observation]] = {}
         """By the number of the look."""
 
@@ -115,7 +116,7 @@ class Observations:
         """One observation, or none for paths that have no recorded content, such as `/proc`."""
         locator = self._locators.get(path)
         if locator is None:
-            locator = file_locator(self._machine, path) if is_file(path) else ""
+            locator = file_locator(self._machine, path) if is_file(path) else Locator("")
             self._locators[path] = locator
         return ((kind, locator, answer),) if locator else ()
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from clew.documents.ids import Uid
+from clew.documents.ids import Locator, Uid
 from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.process_start import STREAMS
@@ -311,7 +311,7 @@ class _Replay:
         inputs = self._state.inputs_of_process[image]
         if action.kind == "looked":
             kind, path, answer = action.words
-            inputs.looked.setdefault((kind, path, answer), at)
+            inputs.looked.setdefault((kind, Locator(path), answer), at)
         elif action.kind == "stream":
             name, access = action.words
             self._state.streams.setdefault((image, name, int(access)), at)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from clew.documents.ids import Uid
+from clew.documents.ids import Locator, Uid
 from clew.prov.events import Observation
 from clew.prov.locators import is_device_path
 from clew.redaction import Redactor
@@ -47,7 +47,7 @@ class TracedProcess(Struct, eq=False):
     at: int
     exec: trace_format.Exec | None = None
     exit: trace_format.Exit | None = None
-    reused: str | None = None
+    reused: Uid | None = None
     """The process of an earlier execution whose results were reused instead of running this."""
 
 
@@ -89,7 +89,7 @@ class TraceState(Struct, eq=False):
     """Hard links: (path, new path)."""
     gaps: list[tuple[int, str, str, bytes | None, int]] = field(default_factory=list)
     """(image, what, why, path, time)."""
-    peers: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    peers: dict[tuple[int, Locator, str], int] = field(default_factory=dict)
     """(image, locator or URL, how) → time."""
     streams: dict[tuple[int, str, int], int] = field(default_factory=dict)
     """(image, stream, access bits) → time."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import STREAM
 from clew.prov.queries.lineage.lineage_sql import FOREVER, LineageQueries, Version
@@ -78,7 +78,7 @@ class Candidate(NamedTuple):
     key: int
     execution: int
     location: int
-    locator: str
+    locator: Locator
     maker: int
     at: int
     size: int
@@ -120,7 +120,7 @@ class Link(NamedTuple):
 
 
 def rank_candidates(
-    found: Iterable[Candidate], *, at: int, locator: str, execution: int | None
+    found: Iterable[Candidate], *, at: int, locator: Locator, execution: int | None
 ) -> Link | None:
     """Rank the versions that a file, found at `locator` at the time `at`, may be a copy of.
 
@@ -141,7 +141,7 @@ def rank_candidates(
     return Link(list(places.values())[:MOST], weak=size < TINY or len(places) > COMMON)
 
 
-def _sort_key(candidate: Candidate, locator: str) -> tuple[object, ...]:
+def _sort_key(candidate: Candidate, locator: Locator) -> tuple[object, ...]:
     return (
         candidate.made_elsewhere != 0,
         not candidate.made,
@@ -153,7 +153,7 @@ def _sort_key(candidate: Candidate, locator: str) -> tuple[object, ...]:
     )
 
 
-def _name(locator: str) -> str:
+def _name(locator: Locator) -> str:
     return locator.rpartition("/")[2]
 
 
@@ -188,7 +188,7 @@ class ContentLinks:
                 links[subject.key] = link
         return links
 
-    def before_now(self, locator: str, digest: bytes) -> Link | None:
+    def before_now(self, locator: Locator, digest: bytes) -> Link | None:
         """Where a file may come from that is there now and that no execution met."""
         found = self._load({digest: FOREVER}).get(digest, ())
         return self._rank(found, digest, at=FOREVER, locator=locator, execution=None)
@@ -199,7 +199,7 @@ class ContentLinks:
         digest: bytes,
         *,
         at: int,
-        locator: str,
+        locator: Locator,
         execution: int | None,
     ) -> Link | None:
         """The link to `found`, the versions with this digest; else to archives that contain it."""
@@ -270,7 +270,7 @@ class ContentLinks:
         return answer
 
 
-def find_link(graph: Graph, locator: str, digest: Digest) -> Link | None:
+def find_link(graph: Graph, locator: Locator, digest: Digest) -> Link | None:
     """Where a file may come from that is there now and that no execution met."""
     links = ContentLinks(graph, LineageQueries(graph.connection))
     return links.before_now(locator, digest_bytes(digest))

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from clew.db import Connection
+from clew.documents.ids import Locator
 from clew.prov.event_numbers import MOVES_SQL
 
 FOREVER = 2**62
@@ -135,7 +136,7 @@ class Version(NamedTuple):
     maker: int
     ordinal: int
     at: int
-    locator: str
+    locator: Locator
     number: int
     digest: bytes | None
     size: int | None

@@ -46,7 +46,7 @@ def build_file_nodes(
                 kind=locator_kind(version.locator),
                 label=shown["path"],
                 **shown,
-                locator=Locator(version.locator),
+                locator=version.locator,
                 execution=execution_id(version.number),
                 version=id_,
                 found=version.found and locator_kind(version.locator) != "stream",
@@ -115,7 +115,7 @@ def build_unrecorded_node(
     graph: Graph, steps: LineageQueries, target: Target, link: Link | None
 ) -> Node:
     """A file as it is now, which no execution left or found like this."""
-    locator = target.locator or ""
+    locator = target.locator or Locator("")
     candidates = steps.versions(c.key for c in link.candidates) if link else {}
     shown = path_fields(locator)
     return Node(
@@ -123,7 +123,7 @@ def build_unrecorded_node(
         kind="file",
         label=shown["path"],
         **shown,
-        locator=Locator(locator),
+        locator=locator,
         execution=None,
         version=None,
         found=True,

@@ -10,7 +10,7 @@ from fastapi import Header, Path, Query, Response
 from starlette.responses import StreamingResponse
 
 from clew.api.local.versions import check_stored, find_stored
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, Locator
 from clew.documents.versions import Preview, Versions
 from clew.errors import UsageError
 from clew.prov.queries import files
@@ -52,7 +52,8 @@ def list_versions(
     """All recorded versions of the file that `path` or `locator` names, oldest first."""
     if (path is None) == (locator is None):
         raise UsageError("give either a path or a locator", hint="/api/v1/versions?path=…")
-    found = project.versions(path) if path else files.list_versions(project.graph, locator or "")
+    place = Locator(locator or "")
+    found = project.versions(path) if path else files.list_versions(project.graph, place)
     return Versions(versions=tuple(found))
 
 
