@@ -34,7 +34,7 @@ _NAME = f"""
 _TEXT = f"""
 ({_NAME} OR lower(s.command) {LIKE}
  OR EXISTS (SELECT 1 FROM note n WHERE n.activity = x.id AND n.name NOT IN ('tag', 'untag')
-            AND (lower(n.value) {LIKE} OR lower(n.name) {LIKE}))
+            AND lower(n.name || '=' || n.value) {LIKE})
  OR {HAS_TAG.replace("{}", f"lower(t.value) {LIKE}")})
 """  # noqa: S608
 _SELECTED = """
@@ -91,7 +91,7 @@ def parse_conditions(
         else:
             for word in text.split():
                 sql.append(f"AND {_TEXT}")
-                parameters += [*[like(word)] * 2, like_json(word), *[like(word)] * 3]
+                parameters += [*[like(word)] * 2, like_json(word), *[like(word)] * 2]
     return Conditions(" ".join(sql), tuple(parameters), frozenset(states))
 
 

@@ -62,6 +62,7 @@ def filled(graph: Graph) -> Graph:
         (["tag:slow"], "e2"),
         (["SLOW"], "e2"),
         (["best"], "e1"),
+        (["remark=the"], "e1"),
         (["0.5%"], "e1"),
         (["train --rate"], "e1"),
         (['"hi"'], "e2"),
