@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 @click.option("--sort", metavar="NAME", help="Sort by a parameter or metric, smallest first.")
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--diff", is_flag=True, help="Show only the columns that differ.")
-@click.option("--limit", default=50, show_default=True, help="Include only the N newest.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Include only the N newest.",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--plot", metavar="METRIC", help="Plot one metric.")
 @click.option("--against", metavar="NAME", help="Plot over a parameter or another metric.")

@@ -206,7 +206,7 @@ def _choose_version(
             if row[2] == int(wanted):
                 return row
         raise NotFound(
-            f"{found.id} read or wrote {len(rows)} versions of {name}, not {wanted}",
+            f"{found.id} has no version {wanted} of {name}: it read or wrote {len(rows)}",
             hint=f"clew restore --list {name}",
         )
     return ([row for row in rows if row[10]] or rows)[-1]
