@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType, field
 
 from clew.documents.document import Document
 from clew.documents.execution_details import ExecutionDetail
-from clew.documents.ids import Digest, ExecutionId
+from clew.documents.ids import Digest, ExecutionId, TaskId
 from clew.documents.notes import Note
 
 
@@ -42,7 +42,7 @@ class Relative(Document, frozen=True, kw_only=True):
 
     id: ExecutionId
     name: str | None
-    task: str | None
+    task: TaskId | None
     command: tuple[str, ...]
     how: Literal["file", "copy", "parameter", "repetition", "modification"]
     """It read a file that the other made, or one with the same bytes; it got a parameter from the

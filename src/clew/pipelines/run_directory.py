@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from clew.documents.ids import Uid
+from clew.documents.ids import RunId, Uid
 
 RUNS = "pipeline-runs"
 """Beside `.clew/`: a directory for each run, with one for each of its tasks."""
@@ -13,7 +13,7 @@ WORKSPACE = "workspace"
 """The directory that all tasks share, in the directory of the run, if the pipeline has one."""
 
 
-def placeholder_values(pipeline: str, run: str, uid: Uid, directory: Path) -> dict[str, str]:
+def placeholder_values(pipeline: str, run: RunId, uid: Uid, directory: Path) -> dict[str, str]:
     """`run`, `uid`: the id and uid of a run that starts now in `directory`."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     name = f"{pipeline}-{run}"

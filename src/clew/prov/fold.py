@@ -49,7 +49,7 @@ TOTALS = ("processes", "inputs", "outputs", "bytes", "new_bytes")
 class Rows:
     """The rows of some events, by table, each list in the order of its table's key."""
 
-    def __init__(self, project: str) -> None:
+    def __init__(self, project: Uid) -> None:
         self.executions: dict[Uid, None] = {}  # in the order they are first mentioned
         self.runs: set[Uid] = set()
         """Those of them that are pipeline runs."""
@@ -93,7 +93,7 @@ class Rows:
             rows[table] = sorted(facts, key=itemgetter(0, 1, 2))
         return rows
 
-    def _version(self, version: Version, execution: str, at: int) -> int:
+    def _version(self, version: Version, execution: Uid, at: int) -> int:
         key = self._versions.get(version)
         if key is None:
             locator, maker, ordinal = version.locator, version.maker, version.ordinal

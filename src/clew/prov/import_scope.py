@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from clew.documents.ids import Uid
+from clew.documents.ids import ExecutionId, Uid
 from clew.errors import Rejected
 from clew.prov import tables
 from clew.prov.events import Alias, AnyEvent, Content, Generated, Invalidated, Started, Used
@@ -82,7 +82,7 @@ def check_scope(graph: Graph, uid: Uid, events: Iterable[AnyEvent]) -> None:
                 scope.add(activity)
 
 
-def _out_of_scope_error(uid: Uid, event: AnyEvent, activity: str) -> Rejected:
+def _out_of_scope_error(uid: Uid, event: AnyEvent, activity: Uid) -> Rejected:
     kind = type(event).__name__.lower()
     return Rejected(
         f"the record of {uid[:8]} describes {activity[:80]!r}, which does not belong to"
@@ -206,5 +206,5 @@ def find_facts_out_of_scope(graph: Graph) -> Iterator[tuple[str, str]]:
         yield "it ended with several statuses", number
 
 
-def _execution_ids(row: Row) -> list[str]:
+def _execution_ids(row: Row) -> list[ExecutionId]:
     return [execution_id(number) for number in row]

@@ -76,7 +76,7 @@ class _Checker:
     def __init__(self) -> None:
         self._locators: set[Locator] = set()
         self._normalised_locators: set[Locator] = set()
-        self._uids: set[str] = set()
+        self._uids: set[Uid] = set()
 
     def check(self, event: AnyEvent) -> None:
         check_range("n", event.n, 0, MAX_INTEGER)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clew.prov.events import Observation
 
 
-def key_function(project: str, kind: str) -> Callable[[str], int]:
+def key_function(project: Uid, kind: str) -> Callable[[str], int]:
     """The ids of one kind of thing in one project, as a function of the thing's own name."""
     prefix = f"{project}\0{kind}\0"
 
@@ -29,19 +29,19 @@ def key_function(project: str, kind: str) -> Callable[[str], int]:
     return key
 
 
-def project_key(project: str) -> int:
+def project_key(project: Uid) -> int:
     return key_function(project, "project")("")
 
 
-def activity_key(project: str, uid: Uid) -> int:
+def activity_key(project: Uid, uid: Uid) -> int:
     return key_function(project, "activity")(uid)
 
 
-def location_key(project: str, locator: Locator) -> int:
+def location_key(project: Uid, locator: Locator) -> int:
     return key_function(project, "location")(locator)
 
 
-def version_name(locator: Locator, maker: str, ordinal: int) -> str:
+def version_name(locator: Locator, maker: Uid, ordinal: int) -> str:
     """What a version is, as one name."""
     return f"{locator}\0{maker}\0{ordinal}"
 

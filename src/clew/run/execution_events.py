@@ -194,7 +194,7 @@ def build_end(
     )
 
 
-def label_process(events: Iterable[AnyEvent], process: str, label: str | None) -> list[AnyEvent]:
+def label_process(events: Iterable[AnyEvent], process: Uid, label: str | None) -> list[AnyEvent]:
     """The same events, with `label` as the name of this process."""
     if label is None:
         return list(events)

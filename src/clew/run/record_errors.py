@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, ExecutionId, Uid
 from clew.errors import (
     MAKE_ROOM,
     CannotExecute,
@@ -74,7 +74,7 @@ def is_complete(trace: list[AnyRecord]) -> bool:
     return 0 < started == sum(isinstance(record, Exit) for record in trace)
 
 
-def check_tracer(status: int, trace: list[AnyRecord], execution: str) -> None:
+def check_tracer(status: int, trace: list[AnyRecord], execution: ExecutionId | Uid) -> None:
     """Fail if the tracer itself failed; `execution`: its id or uid, for the message."""
     if status < 0 or (status == 125 and not is_complete(trace)):
         how = f"was ended by signal {-status}" if status < 0 else "failed"

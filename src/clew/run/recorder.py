@@ -32,6 +32,7 @@ from clew.prov.events import AnyEvent, Ended
 from clew.prov.graph import FOLD_BATCH, check_name
 from clew.prov.locators import decode_text
 from clew.prov.queries.executions import get_execution
+from clew.prov.queries.formats import execution_id
 from clew.redaction import Redactor
 from clew.redaction.names import escape_glob
 from clew.run import execution_events, execution_locks, record_errors, recovery
@@ -299,7 +300,7 @@ class Recording:
         if status > 0 and not records:  # the tracer never started the command
             self._forget()
             raise record_errors.disk_full(self._directory.path) or self._host.untraceable_error()
-        shown = self._uid if self._number is None else f"e{self._number}"
+        shown = self._uid if self._number is None else execution_id(self._number)
         record_errors.check_tracer(status, records, shown)
         return status, follower
 

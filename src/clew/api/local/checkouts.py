@@ -49,7 +49,7 @@ class CheckoutOwner:
     root: str
     served: bool
     """CLEW_SERVER is set."""
-    kept_digests: Callable[[str, set[str]], set[str]]
+    kept_digests: Callable[[Uid, set[str]], set[str]]
     """See the function `kept_digests`."""
 
 
@@ -193,7 +193,7 @@ def _list_unkept(owner: CheckoutOwner, checkout: Checkout) -> list[bytes]:
     return [kept.place for kept in checkout.files if kept.digest not in known]
 
 
-def kept_digests(project: ProjectState, execution: str, digests: set[str]) -> set[str]:
+def kept_digests(project: ProjectState, execution: Uid, digests: set[str]) -> set[str]:
     """Those of `digests` that some execution has."""
     try:
         record = load_record(project.graph, execution)

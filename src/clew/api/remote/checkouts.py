@@ -66,7 +66,7 @@ class UploadedCheckout(msgspec.Struct):
 
 
 def _owner(client: Client) -> CheckoutOwner:
-    def kept_digests(execution: str, digests: set[str]) -> set[str]:
+    def kept_digests(execution: Uid, digests: set[str]) -> set[str]:
         return set(client.query("kept", execution=execution, digests=sorted(digests)))
 
     return CheckoutOwner(client.uid, str(client.root), served=True, kept_digests=kept_digests)

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clew import db
-from clew.documents.ids import Uid
+from clew.documents.ids import ExecutionId, Uid
 from clew.errors import NoDatabase, NotFound
 from clew.pipelines.runner import event_journal
 from clew.pipelines.runner.task_events import TaskEnd, task_informed
@@ -98,7 +98,7 @@ class GraphWriter:
                 worker.discard()
         self.pending.clear()
 
-    def _write(self, graph: Graph, batch: Batch) -> list[str | None]:
+    def _write(self, graph: Graph, batch: Batch) -> list[ExecutionId | None]:
         """Fold a batch, perhaps for the second time; return the ids of the tasks' executions."""
         self._recover(batch.tasks)
         events = [*batch.started]
@@ -134,7 +134,7 @@ class GraphWriter:
                     batch.file = event_journal.write_events(self._directory, self._run, events)
 
 
-def _clean_up(batch: Batch, executions: Sequence[str | None]) -> None:
+def _clean_up(batch: Batch, executions: Sequence[ExecutionId | None]) -> None:
     """Free what a written batch needed, and report its tasks."""
     if batch.file is not None:
         batch.file.unlink(missing_ok=True)
@@ -147,7 +147,7 @@ def _clean_up(batch: Batch, executions: Sequence[str | None]) -> None:
         task.on_recorded(execution)
 
 
-def _find_execution_id(graph: Graph, task: TaskEnd) -> str | None:
+def _find_execution_id(graph: Graph, task: TaskEnd) -> ExecutionId | None:
     try:
         return find_execution(graph, task.execution).id if task.execution else None
     except NotFound:  # it could not be recovered yet

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from clew.documents.ids import Uid
+from clew.documents.ids import RunId, Uid
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.runner import task_events
 from clew.pipelines.runner.cancellation import is_cancel_requested
@@ -81,7 +81,7 @@ class Recorder:
         self.logs = LiveLogs(directory.spool / self.uid)
 
     @property
-    def id(self) -> str:
+    def id(self) -> RunId:
         return run_id(self.number)
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.documents.ids import Uid
+from clew.documents.ids import ExecutionId, TaskId, Uid
 
 if TYPE_CHECKING:
     from clew.pipelines.engine.run_state import Node
@@ -49,10 +49,10 @@ class Change:
     """A task started or ended. `seconds` since it started, if it has ended."""
 
     node: Node
-    execution: str | None = None
+    execution: ExecutionId | None = None
     seconds: float | None = None
     why: str | None = None
-    reused: str | None = None
+    reused: TaskId | None = None
     """The earlier task whose results were reused."""
 
 

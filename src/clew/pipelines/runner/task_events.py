@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clew.documents.ids import Uid
+from clew.documents.ids import ExecutionId, Uid
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.runner.task_reuse import Verdict
 from clew.pipelines.spec.values import Artifact, Values
@@ -36,7 +36,7 @@ class TaskEnd(Struct, frozen=True, eq=False):
     verdict: Verdict | None = None
     directory: str | None = None
     """Of its last attempt."""
-    on_recorded: Callable[[str | None], None] = lambda _: None
+    on_recorded: Callable[[ExecutionId | None], None] = lambda _: None
     """Called with the id of its execution."""
     live_log: Path | None = None
     """The file with its output, which is removed when the task is recorded."""

@@ -169,7 +169,7 @@ def _resolve_subject(
     return None
 
 
-def _version_key(project: str, version: Version) -> int:
+def _version_key(project: Uid, version: Version) -> int:
     name = version_name(version.locator, version.maker, version.ordinal)
     return with_maker_prefix(
         activity_key(project, version.maker), key_function(project, "version")(name)

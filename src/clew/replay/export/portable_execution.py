@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from clew.documents.ids import Uid
+from clew.documents.ids import ExecutionId, Uid
 from clew.prov.file_classes import classify
 from clew.prov.locators import path_of, stream_locator
 from clew.prov.queries.execution_record import ExecutionRecord
@@ -27,7 +27,7 @@ LARGE_STUBS = 1 << 30
 class PortableExecution:
     """A command with everything it needs, and without secrets."""
 
-    id: str
+    id: ExecutionId
     uid: Uid
     plan: RepeatPlan
     """Without secret variables; secrets in its arguments are masked."""

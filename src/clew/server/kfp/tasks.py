@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from clew.documents.ids import Uid
 from clew.documents.runs import RunWithTasks, Task
 from clew.server.kfp.responses import grpc_status, without_empty
 
@@ -25,7 +26,7 @@ _STATES = {
 _WORST_FIRST = ("FAILED", "CANCELED", "SUCCEEDED", "SKIPPED")
 
 
-def task_details(run: str, recorded: RunWithTasks) -> list[dict[str, Any]]:
+def task_details(run: Uid, recorded: RunWithTasks) -> list[dict[str, Any]]:
     """The tasks and groups, each group before its members."""
     tasks = {task.name: task for task in recorded.tasks}
     members: dict[str, list[Task]] = {}

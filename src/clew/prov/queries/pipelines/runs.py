@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from clew.documents.document import from_nanoseconds
-from clew.documents.ids import ExecutionId, RunId, TaskId, Uid
+from clew.documents.ids import ExecutionId, RunId, TaskId, Uid, VersionId
 from clew.documents.runs import (
     Artifact,
     Run,
@@ -128,7 +128,7 @@ def list_run_executions(graph: Graph, text: str) -> list[ExecutionId]:
     return [task.execution for task in run.tasks if task.execution]
 
 
-def resolve_task(graph: Graph, text: str) -> str | None:
+def resolve_task(graph: Graph, text: str) -> ExecutionId | VersionId | None:
     """The id of the execution of a task (`r1/train`), or of the version of an artifact
     (`r1/train:model`); None if `text` is neither."""
     parsed = _TASK_ID.fullmatch(text)

@@ -18,6 +18,7 @@ from clew.api.local.recreation_sources import ClientFiles
 from clew.api.local.versions import check_stored, find, find_stored
 from clew.api.remote.caller_paths import ClientPaths
 from clew.documents.document import encode
+from clew.documents.ids import Uid
 from clew.documents.lineage import Direction, Lineage
 from clew.documents.notes import Notes
 from clew.errors import NoContent, NotFound
@@ -139,7 +140,7 @@ def checkout(project: LocalProject, id: str) -> Document:  # noqa: A002
 
 @_query
 def kept(project: LocalProject, execution: str, digests: set[str]) -> list[str]:
-    return sorted(kept_digests(project, execution, digests))
+    return sorted(kept_digests(project, Uid(execution), digests))
 
 
 @_query

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
-from clew.documents.ids import Uid
+from clew.documents.ids import TaskId, Uid
 from clew.documents.runs import LogPart
 from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs
 from clew.run import execution_locks
@@ -41,7 +41,7 @@ class LogChunk(NamedTuple):
 class LogFeed(Feed):
     """The log of one task after a known chunk. `task`: its full id; `run`: the uid of its run."""
 
-    def __init__(self, service: Service, run: Uid, task: str, known: LogChunk) -> None:
+    def __init__(self, service: Service, run: Uid, task: TaskId, known: LogChunk) -> None:
         super().__init__()
         self.last = known._replace(offset=known.end, data=b"")
         """The last bytes of the log."""
@@ -90,13 +90,13 @@ def _is_another(attempt: str, before: str) -> bool:
     return bool(attempt and before and attempt != before)
 
 
-def read_log(service: Service, task: str, offset: int) -> LogPart:
+def read_log(service: Service, task: TaskId, offset: int) -> LogPart:
     with service.project() as project:
         return project.pipelines.read_log(task, offset)
 
 
 async def follow_log(
-    service: Service, run: Uid, task: str, *, attempt: str, offset: int, follow: bool
+    service: Service, run: Uid, task: TaskId, *, attempt: str, offset: int, follow: bool
 ) -> AsyncIterator[LogChunk | None]:
     """The log from `offset` on, until the task ends; without `follow`, until the present end. None:
     time for a keepalive."""
@@ -129,7 +129,7 @@ async def follow_log(
                 yield None
 
 
-async def _read_directly(service: Service, task: str, at: LogChunk) -> LogChunk:
+async def _read_directly(service: Service, task: TaskId, at: LogChunk) -> LogChunk:
     """The next chunk after `at`, read without the feed."""
     found = await run_in_threadpool(read_log, service, task, at.end)
     if _is_another(found.attempt, at.attempt):

@@ -9,7 +9,7 @@ from fastapi import Header, Query, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from clew.documents.ids import Uid
+from clew.documents.ids import TaskId, Uid
 from clew.documents.runs import LogPart
 from clew.pipelines.runs.run_list import find_uid
 from clew.server.http.server_sent_events import (
@@ -80,7 +80,7 @@ def get_log_part(
     return project.pipelines.read_log(full_task_id(project, run, task), offset)
 
 
-def _find(service: Service, run: str, task: str) -> tuple[Uid, str]:
+def _find(service: Service, run: str, task: str) -> tuple[Uid, TaskId]:
     """The uid of the run, and the full id of the task."""
     with service.project() as project:
         uid = find_uid(project.graph, run)

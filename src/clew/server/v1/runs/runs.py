@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from clew.documents.ids import Uid
+from clew.documents.ids import TaskId, Uid
 from clew.documents.runs import (
     Artifacts,
     Metrics,
@@ -156,12 +156,12 @@ def get_task(project: ProjectDep, run: Id, task: TaskName) -> Task:
     return project.pipelines.task(full_task_id(project, run, task))
 
 
-def full_task_id(project: ProjectDep, run: str, task: str) -> str:
+def full_task_id(project: ProjectDep, run: str, task: str) -> TaskId:
     """`r1/train`, also if `run` is a uid."""
     document = _get_summary(project, run)
     if document.id is None:
         raise NotFound(f"the run {run} has not started", hint="try again when it is running")
-    return f"{document.id}/{task}"
+    return TaskId(f"{document.id}/{task}")
 
 
 def _numbers(task: Task) -> dict[str, float]:
