@@ -144,7 +144,7 @@ def test_fsck_finds_what_was_changed_after_it_was_signed(
         f" version v JOIN location l ON l.id = v.location WHERE l.locator LIKE '%{out}')": out,
         "DELETE FROM used WHERE n = (SELECT min(n) FROM used)": "used",
         "UPDATE signature SET signature = 'x'": "signature cannot be checked",
-        "UPDATE signature SET key = 'x'": "not of this record",
+        "UPDATE signature SET key = 'x'": "signature does not match the record",
     }
     path = reader.folder / ".clew/graph.db"
     for change, told in changes.items():

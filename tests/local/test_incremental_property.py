@@ -173,12 +173,12 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
                         place = os.fsencode(clew.folder / name)
                         text_of = None if new is None else clew.write(f"edited/{name}", new)
                         entries[place] = None if text_of is None else store_file(store, text_of)
-                document = run_plan(
+                repeated = run_plan(
                     project, record, plan.with_files(entries), kind="modification",
                     network=False, incremental=incremental, quiet=True,
                 )  # fmt: skip
-                reused += len(document["reused"])
-                found.append(outcome(load_record(project.graph, document["execution"]["uid"])))
+                reused += len(repeated.reused)
+                found.append(outcome(load_record(project.graph, repeated.execution.uid)))
         return found[0], found[1], reused
 
 

@@ -165,7 +165,7 @@ def deliver_execution(project: ProjectState, own: str, progress: Progress) -> di
         return {"waiting": "another process is sending it"}
     if sent is None:  # another process has sent it
         with suppress(ClewError):
-            sent = server.json("POST", "/api/v1/commands/ask/execution", {"id": own})["id"]
+            sent = server.json("GET", f"/api/v1/executions/{own}")["id"]
     return {"server": server.url, "sent": sent}
 
 
