@@ -19,7 +19,7 @@ from clew.errors import ClewError
 )
 @click.option("-m", "--message", metavar="TEXT", help="A note on the new execution.")
 @click.option("--gpu", is_flag=True, help="Allow this machine's GPUs, if the execution used them.")
-@click.option("--network", is_flag=True, help="Allow the network, if the execution used it.")
+@click.option("--network", is_flag=True, help="Give the command this machine's network.")
 @secret_option
 @click.argument(
     "folder", metavar="[DIR]", required=False, type=click.Path(exists=True, path_type=Path)

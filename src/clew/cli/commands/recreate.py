@@ -31,7 +31,7 @@ from clew.cli.secrets import run_with_secrets, secret_option
     help="Write there instead; in a directory, the file keeps its name.",
 )
 @click.option("--gpu", is_flag=True, help="Allow this machine's GPUs to executions that used them.")
-@click.option("--network", is_flag=True, help="Allow the network to executions that used it.")
+@click.option("--network", is_flag=True, help="Give the commands this machine's network.")
 @secret_option
 @dry_run_option
 @yes_option

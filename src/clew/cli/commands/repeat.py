@@ -38,7 +38,7 @@ DIFFERENT = 3
     "--keep", metavar="DIR", type=click.Path(path_type=Path), help="Write the outputs there."
 )
 @click.option("--gpu", is_flag=True, help="Allow this machine's GPUs, if the execution used them.")
-@click.option("--network", is_flag=True, help="Allow the network, if the execution used it.")
+@click.option("--network", is_flag=True, help="Give the command this machine's network.")
 @secret_option
 @click.option(
     "--set",
