@@ -9,7 +9,7 @@ from tests.driver import Project
 from tests.local.remotes import Remote, directory_remote, project_with_remote, verified_executions
 from tests.local.test_forged_records import forged_facts, push_forged
 
-from clew.api.local.remote_documents import Document
+from clew.api.local.remotes.remote_documents import Document
 from clew.errors import Rejected
 from clew.store.remotes import document_name
 

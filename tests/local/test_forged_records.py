@@ -12,7 +12,7 @@ from tests.local.remotes import Remote, directory_remote, project_with_remote, v
 from tests.unit.prov.execution_builder import digest
 
 from clew.api.local.project import LocalProject
-from clew.api.local.push_pull import LocalEndpoint, push
+from clew.api.local.remotes.push_pull import LocalEndpoint, push
 from clew.errors import Rejected
 from clew.prov.events import (
     AnyEvent,

@@ -11,7 +11,7 @@ from blake3 import blake3
 from clew import log, reserve_file, signing
 from clew.api.executions import Execution
 from clew.api.local.executions import find_execution
-from clew.api.local.push_pull import MAX_EVENT_BYTES
+from clew.api.local.remotes.push_pull import MAX_EVENT_BYTES
 from clew.documents.maintenance import Check, Problem, Reclaimed
 from clew.errors import Busy, ClewError, Full, UsageError
 from clew.prov.events import from_batch

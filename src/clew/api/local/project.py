@@ -335,13 +335,13 @@ class LocalProject(ProjectState, Project):
         sign: bool = True,
         progress: Progress | None = None,
     ) -> Transfer:
-        from clew.api.local.push_pull import LocalEndpoint, push
+        from clew.api.local.remotes.push_pull import LocalEndpoint, push
 
         return push(LocalEndpoint(self), fspath(url), ids, progress, sign=sign)
 
     def bundle(self, ids: Iterable[str], to: StrPath, *, exclude: Iterable[str] = ()) -> Transfer:
-        from clew.api.local.bundle import write_bundle
-        from clew.api.local.push_pull import LocalEndpoint
+        from clew.api.local.remotes.bundle import write_bundle
+        from clew.api.local.remotes.push_pull import LocalEndpoint
 
         return write_bundle(self, LocalEndpoint(self), [*ids], Path(to), exclude=[*exclude])
 
@@ -352,12 +352,12 @@ class LocalProject(ProjectState, Project):
         *,
         progress: Progress | None = None,
     ) -> Transfer:
-        from clew.api.local.push_pull import LocalEndpoint, pull
+        from clew.api.local.remotes.push_pull import LocalEndpoint, pull
 
         return pull(LocalEndpoint(self), fspath(url), ids, progress)
 
     def shared(self, url: StrPath, *, warn: Say | None = None) -> list[dict[str, Any]]:
-        from clew.api.local.push_pull import LocalEndpoint, shared
+        from clew.api.local.remotes.push_pull import LocalEndpoint, shared
 
         return shared(LocalEndpoint(self), fspath(url), warn)
 

@@ -17,7 +17,7 @@ import msgspec
 
 from clew.api.delivery.unsent import list_unsent
 from clew.api.local.executions import list_executions
-from clew.api.local.push_pull import Endpoint, LocalEndpoint
+from clew.api.local.remotes.push_pull import Endpoint, LocalEndpoint
 from clew.documents.ids import ExecutionId, Uid
 from clew.documents.status import (
     ChangedFile,

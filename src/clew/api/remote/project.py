@@ -349,13 +349,13 @@ class RemoteProject(Project):
         sign: bool = True,
         progress: Progress | None = None,
     ) -> Transfer:
-        from clew.api.local.push_pull import push
+        from clew.api.local.remotes.push_pull import push
         from clew.api.remote.share import RemoteEndpoint
 
         return push(RemoteEndpoint(self.client), fspath(url), ids, progress, sign=sign)
 
     def bundle(self, ids: Iterable[str], to: StrPath, *, exclude: Iterable[str] = ()) -> Transfer:
-        from clew.api.local.bundle import write_bundle
+        from clew.api.local.remotes.bundle import write_bundle
         from clew.api.remote.share import RemoteEndpoint
 
         return write_bundle(self, RemoteEndpoint(self.client), [*ids], Path(to), exclude=[*exclude])
@@ -367,13 +367,13 @@ class RemoteProject(Project):
         *,
         progress: Progress | None = None,
     ) -> Transfer:
-        from clew.api.local.push_pull import pull
+        from clew.api.local.remotes.push_pull import pull
         from clew.api.remote.share import RemoteEndpoint
 
         return pull(RemoteEndpoint(self.client), fspath(url), ids, progress)
 
     def shared(self, url: StrPath, *, warn: Say | None = None) -> list[dict[str, Any]]:
-        from clew.api.local.push_pull import shared
+        from clew.api.local.remotes.push_pull import shared
         from clew.api.remote.share import RemoteEndpoint
 
         return shared(RemoteEndpoint(self.client), fspath(url), warn)

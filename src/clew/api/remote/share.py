@@ -11,7 +11,7 @@ import msgspec
 
 from clew import project_directory as directories
 from clew.api.delivery.delivery import Uploader
-from clew.api.local.push_pull import Records
+from clew.api.local.remotes.push_pull import Records
 from clew.api.remote import content_transfer
 from clew.api.remote.client import API, Client, parse
 from clew.documents.ids import Digest, Uid

@@ -56,7 +56,7 @@ def create(
 
     with clew.open() as project:
         if list_them:
-            from clew.api.local.bundle import list_bundled_files
+            from clew.api.local.remotes.bundle import list_bundled_files
 
             files = list_bundled_files(project, ids, exclude)
         else:

@@ -14,7 +14,7 @@ from fastapi import Body, Header, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from clew.api.local.push_pull import LocalEndpoint
+from clew.api.local.remotes.push_pull import LocalEndpoint
 from clew.documents.ids import Digest, Uid
 from clew.documents.records import RecordParts
 from clew.prov.events import to_batch, to_lines

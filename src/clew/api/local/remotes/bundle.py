@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from clew.api.local.push_pull import Endpoint, push
+from clew.api.local.remotes.push_pull import Endpoint, push
 from clew.documents.ids import Digest, Uid
 from clew.errors import ClewError, Exists
 from clew.prov.events import Content, from_batch, to_batch

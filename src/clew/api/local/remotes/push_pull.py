@@ -17,7 +17,7 @@ import msgspec
 from clew import signing
 from clew.api.executions import Execution
 from clew.api.local.executions import find_execution, list_executions
-from clew.api.local.remote_documents import (
+from clew.api.local.remotes.remote_documents import (
     Document,
     Offers,
     all_notes,
