@@ -251,6 +251,7 @@ def test_a_killed_run_shows_as_failed(project: Project, compiled: Path, tmp_path
     assert (document["state"], document["ended"]) == ("failed", None)
     assert states(document) == {"wait-for-ever": "failed"}
     assert run(project, compiled / "training.yaml")["id"] == "r2"
+    assert [one["id"] for one in answer(project, "pipeline", "list")] == ["r2", "r1"]
 
 
 @pytest.mark.parametrize(

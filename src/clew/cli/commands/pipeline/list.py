@@ -10,11 +10,11 @@ from clew.cli.output import format_duration, format_time, print_json, print_mess
 @json_option
 @pager_option
 def command(as_json: bool) -> None:
-    """List the runs, oldest first: id, pipeline, state, when, how long."""
+    """List the runs, newest first: id, pipeline, state, when, how long."""
     import clew
 
     with clew.open() as project:
-        runs = project.pipelines.list()
+        runs = project.pipelines.list()[::-1]
     if as_json:
         print_json([run.as_json() for run in runs])
     elif not runs:
