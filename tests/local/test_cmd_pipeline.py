@@ -88,6 +88,9 @@ def test_ids_of_tasks_and_artifacts_in_other_commands(project: Project, compiled
     labels = {node["label"] for node in traced["nodes"]}
     assert str(project / "pipeline-runs" / "r1" / "fetch" / "data") in labels
     assert "worker" not in labels
+    modules = [node for node in traced["nodes"] if node["label"].endswith("/component.py")]
+    pipeline = (compiled / "training.yaml").resolve().as_uri()
+    assert [module["source"] for module in modules] == [pipeline] * 2
     whole = answer(project, "trace", "r1/train:model", "--all")
     assert "worker" in {node["label"] for node in whole["nodes"]}
     assert project.command("cat", "r1/train:model").stdout == b"22.5"

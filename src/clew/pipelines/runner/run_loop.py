@@ -113,6 +113,7 @@ class _RunLoop:
             self._facts,
             ready_limit=max(READY_LIMIT, 2 * capacity.max_parallel),
         )
+        self._pipeline_url = run.file.resolve().as_uri() if run.file.is_file() else None
         self._workers = workers
         self._attempts = AttemptFactory(
             directory,
@@ -285,7 +286,8 @@ class _RunLoop:
                 return
         suffix = f"@{task.attempt}" if task.attempt > 1 else ""
         directory = find_free_directory(self._run_directory / f"{node.path}{suffix}")
-        files = TaskFiles(node, directory, self._recorder.logs.publish(node.path))
+        publish = self._recorder.logs.publish(node.path)
+        files = TaskFiles(node, directory, publish, self._pipeline_url)
         try:
             self._mounts[node.path] = self._volumes.mount(
                 given.mount_points, mounted=image is not None

@@ -8,6 +8,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +28,7 @@ from clew.pipelines.tasks.worker_pool import WorkerPool
 from clew.prov.events import AnyEvent
 from clew.run.session.forked_task import ForkedTask
 from clew.run.session.worker_session import WorkerSession
+from clew.witness.downloads.found_files import ORIGIN_ATTRIBUTE
 
 _OUTPUT_SECONDS = 5.0
 """How long to wait for the end of a failed task's output, which explains the failure."""
@@ -70,6 +72,8 @@ class TaskFiles(Struct):
     """Not created yet."""
     on_output: OnOutput
     """Called with the file that captures its output."""
+    pipeline_url: str | None
+    """Of the file that the pipeline came from, if it is on this machine."""
 
     @property
     def name(self) -> str:
@@ -80,7 +84,11 @@ class TaskFiles(Struct):
         self.directory.mkdir(parents=True)
         body = self.node.component.body
         if isinstance(body, PythonFunction):
-            (self.directory / "component.py").write_text(body.source)
+            module = self.directory / "component.py"
+            module.write_text(body.source)
+            if self.pipeline_url is not None:  # lineage then names the user's own file
+                with suppress(OSError):
+                    os.setxattr(module, ORIGIN_ATTRIBUTE, self.pipeline_url.encode())
         text = json.dumps(self.executor_input, ensure_ascii=False)
         (self.directory / "executor_input.json").write_text(text)
 

@@ -1,8 +1,9 @@
 """Find where files came from that an execution only read: downloads and Git checkouts.
 
-Browsers, `curl --xattr` and `wget --xattr` leave the URL of a download in an extended attribute. A
-file of a Git checkout is named by its blob and commit, as a SWHID (swhid.org). A file counts only
-if it is still in the state in which it was read.
+Browsers, `curl --xattr` and `wget --xattr` leave the URL of a download in an extended attribute; in
+that of a component's module, Clew itself leaves the file of the pipeline. A file of a Git checkout
+is named by its blob and commit, as a SWHID (swhid.org). A file counts only if it is still in the
+state in which it was read.
 """
 
 import os
@@ -18,8 +19,8 @@ from clew.witness.syscalls.version_tracker import file_stat_of
 Files = Mapping[bytes, FileStat]
 """The paths of files, and the state in which each was read."""
 
-_ATTRIBUTE = "user.xdg.origin.url"
-_URL = re.compile(r"(?:https?|ftp)://[^\s\x00-\x1f\x7f]{1,4000}")
+ORIGIN_ATTRIBUTE = "user.xdg.origin.url"
+_URL = re.compile(r"(?:https?://|ftp://|file:///)[^\s\x00-\x1f\x7f]{1,4000}")
 _GIT_SECONDS = 3.0
 """How long to wait for git."""
 _REPOSITORIES = 4
@@ -34,7 +35,9 @@ def find_download_urls(files: Files) -> dict[bytes, str]:
     urls: dict[bytes, str] = {}
     for path, file_stat in files.items():
         with suppress(OSError):
-            url = os.getxattr(path, _ATTRIBUTE, follow_symlinks=False).decode(errors="replace")
+            url = os.getxattr(path, ORIGIN_ATTRIBUTE, follow_symlinks=False).decode(
+                errors="replace"
+            )
             if _URL.fullmatch(url) and _is_unchanged(path, file_stat):
                 urls[path] = url
     return urls
