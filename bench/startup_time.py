@@ -124,7 +124,7 @@ def main() -> None:
         time.sleep(2.5)  # files changed just now are read again: let them grow old
         starting(used), ending(used)
         print(f"load of the machine at the beginning: {os.getloadavg()[0]:.2f}\n")
-        print("| what | median s | must | |\n| --- | --- | --- | --- |")
+        print("| what | median s | target | |\n| --- | --- | --- | --- |")
         found = {}
         for what, must, way, home in figures:
             found[what] = values = [way(home) for _ in range(options.rounds)]
