@@ -156,7 +156,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         speeds, grown = measure(Path(folder), int(given.size * (1 << 30)), given.rounds)
     medians = {name: statistics.median(found) for name, found in speeds.items()}
-    print("| | clew, MB/s | nginx, MB/s | direct, MB/s | clew / nginx | must | |")
+    print("| | clew, MB/s | nginx, MB/s | direct, MB/s | clew / nginx | target | |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for way in ("upload", "download"):
         shown = [f"{medians[f'{way} {name}'] / 1e6:.0f}" for name in ("clew", "nginx", "direct")]

@@ -248,7 +248,7 @@ def main() -> None:
     for name in [n for n in os.environ if n.startswith("CLEW_")]:
         del os.environ[name]
     print(f"load of the machine at the beginning: {os.getloadavg()[0]:.2f}\n")
-    print("| what | measured | must | |\n| --- | --- | --- | --- |")
+    print("| what | measured | target | |\n| --- | --- | --- | --- |")
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="clew-bench-") as name:
         home = Path(name)
