@@ -11,6 +11,8 @@
     ├── Damaged             damaged           3    a check found bytes that are not what they say
     ├── Exists              exists            1    the name is taken
     ├── Busy                busy              1    somebody else holds what is needed
+    ├── Conflict            conflict          1    it was changed since it was read, or is in use
+    ├── Unavailable         unavailable       1    what runs notebooks and volumes does not answer
     ├── NoDatabase          no-database       1    the graph's database does not answer
     ├── Full                disk-full         1    no room left; what was not written is not there
     └── RecordingFailed     recording-failed  125  Clew's own failure while running a command
@@ -111,6 +113,16 @@ class Exists(ClewError):
 class Busy(ClewError):
     code = "busy"
     http_status = 409
+
+
+class Conflict(ClewError):
+    code = "conflict"
+    http_status = 409
+
+
+class Unavailable(ClewError):
+    code = "unavailable"
+    http_status = 503
 
 
 class NoDatabase(ClewError):
