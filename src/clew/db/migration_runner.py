@@ -1,7 +1,7 @@
 """Apply the schema migrations `migrations/NNNN.sql` in order.
 
 The files are written once for both databases. Types that differ are in braces: `{id}` a 64-bit
-primary key, `{int}` a 64-bit number, `{bytes}` raw bytes,
+primary key, `{int}` a 64-bit number, `{float}` a double, `{bytes}` raw bytes,
 `{clustered}` after a table whose rows are stored in the order of its primary key.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from clew.errors import ClewError
 
-LATEST = 10
+LATEST = 11
 """The newest version; a test compares it with the files."""
 
 _DIRECTORY = Path(__file__).parent / "migrations"

@@ -24,7 +24,13 @@ from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed, UsageE
 
 T = TypeVar("T")
 
-_WORDS = {"id": "BIGINT PRIMARY KEY", "int": "BIGINT", "bytes": "BYTEA", "clustered": ""}
+_WORDS = {
+    "id": "BIGINT PRIMARY KEY",
+    "int": "BIGINT",
+    "float": "DOUBLE PRECISION",
+    "bytes": "BYTEA",
+    "clustered": "",
+}
 _LOCK = 0x636C6577  # "clew": the advisory lock for migrations
 _TRIES = 8
 _CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure)

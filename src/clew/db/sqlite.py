@@ -31,6 +31,7 @@ _PARAMETERS = 999  # of one statement: older versions take no more
 _WORDS = {
     "id": "INTEGER PRIMARY KEY",
     "int": "INTEGER",
+    "float": "REAL",
     "bytes": "BLOB",
     "clustered": "WITHOUT ROWID",
 }

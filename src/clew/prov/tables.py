@@ -105,6 +105,8 @@ REMOVE: Final[tuple[str, ...]] = (
     f"DELETE FROM note WHERE activity IN {_ACTIVITIES}",
     *(f"DELETE FROM note WHERE {column} = ?" for column in ("activity", "execution")),
     "DELETE FROM signature WHERE execution = ?",
+    "DELETE FROM activity_value WHERE activity = ?",
+    "DELETE FROM activity_summary WHERE id = ?",
     f"DELETE FROM content WHERE version IN {_VERSIONS}",
     *(
         f"DELETE FROM {table} WHERE version IN {_VERSIONS}"

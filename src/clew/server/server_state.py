@@ -11,6 +11,7 @@ from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.server.polling_feed import Feeds
 from clew.settings import Settings
+from clew.workloads.backend import Backend
 
 
 class Service:
@@ -28,6 +29,8 @@ class Service:
         """Set when the server shuts down: long-running requests check it and end."""
         self.feeds = Feeds()
         """The runs and logs that clients follow."""
+        self.backend: Backend | None = None
+        """What runs notebooks, TensorBoards and volumes; None: nothing does."""
         self._idle: list[LocalProject] = []
 
     @contextmanager
