@@ -10,6 +10,6 @@
 Resources have the shape of Kubernetes in both back ends: the same custom resources as plain JSON.
 So the server has one code path, and what works on a laptop works on a cluster. Everything but
 `local` decides without IO. Knows nothing about executions, the graph or HTTP routes. Imported by
-`server` and `cli`. The cluster's back end is `kube.resource_backend`, which satisfies `Backend`
+`server` and `cli`. The cluster's back end is `kube.backend`, which satisfies `Backend`
 without importing it.
 """

@@ -1,0 +1,192 @@
+"""Notebooks, TensorBoards and volumes of a cluster, through the Kubernetes API.
+
+Satisfies `workloads.backend.Backend`: see there what each method promises.
+"""
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from clew.documents.workloads import Culling, Features, StorageClass
+from clew.errors import Conflict, NotAllowed, NotFound
+from clew.kube.backend.rest_client import RestClient
+from clew.kube.backend.version_watch import VersionWatch
+from clew.kube.cluster_cache import workload_of_pod
+from clew.kube.objects import Json, Key, Object, annotations_of, dig, is_deleting, name_of
+from clew.kube.resources.viewers import child_name
+
+_SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
+_OWNERS = ("Notebook", "Tensorboard", "PVCViewer")
+_OPTIONAL = ("Notebook", "Tensorboard", "PVCViewer", "PodDefault", "VolumeSnapshot")
+"""Kinds that a cluster may lack: it then has none of them."""
+_DEFAULT_CLASS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_GPU = re.compile(r"[^/]+/.*(gpu|gaudi|mig-|tpu|npu|xpu).*", re.I)
+_CACHE_SECONDS = 30.0
+_RETRY_SECONDS = 1.0
+
+Value = TypeVar("Value")
+
+
+class ResourceBackend:
+    kind = "cluster"
+    programs = None
+
+    def __init__(self, *, user: str, culling: Culling, client: RestClient | None = None) -> None:
+        """`user`: how the server's one identity is named; `culling`: what the operator does."""
+        self._client = client or RestClient()
+        self._culling = culling
+        self.user = user
+        self.namespace = self._client.namespace
+        self._cached: dict[str, tuple[float, object]] = {}
+        self._lock = threading.Lock()
+        self._watch: VersionWatch | None = None
+
+    def close(self) -> None:
+        self._client.close()
+
+    def namespaces(self) -> Sequence[str]:
+        """All but those of Kubernetes itself; its own if the server may not list them."""
+        return self._remember("namespaces", self._list_namespaces) or (self.namespace,)
+
+    def _list_namespaces(self) -> tuple[str, ...]:
+        try:
+            found = self._client.list("Namespace", cached=True)
+        except NotAllowed:
+            return ()
+        names = (name_of(each) for each in found if not is_deleting(each))
+        return tuple(sorted(name for name in names if name not in _SYSTEM_NAMESPACES))
+
+    def features(self) -> Features:
+        return self._remember("features", self._find_features)
+
+    def _find_features(self) -> Features:
+        has = self._client.has_kind
+        return Features(
+            notebooks=has("Notebook"),
+            tensorboards=has("Tensorboard"),
+            volumes=True,
+            snapshots=has("VolumeSnapshot"),
+            gpus=self._find_gpus(),
+            culling=self._culling,
+        )
+
+    def _find_gpus(self) -> tuple[str, ...]:
+        try:
+            nodes = self._client.list("Node", cached=True)
+        except NotAllowed:
+            return ()
+        return gpu_names(nodes)
+
+    def version(self) -> int:
+        if self._watch is None:
+            everywhere = bool(self._remember("namespaces", self._list_namespaces))
+            with self._lock:
+                if self._watch is None:
+                    namespace = None if everywhere else self.namespace
+                    self._watch = VersionWatch(self._client, namespace)
+        return self._watch.version()
+
+    def storage_classes(self) -> Sequence[StorageClass]:
+        def is_default(found: Object) -> bool:
+            return any(annotations_of(found).get(name) == "true" for name in _DEFAULT_CLASS)
+
+        found = self._remember("classes", lambda: self._client.list("StorageClass", cached=True))
+        return [StorageClass(name=name_of(each), default=is_default(each)) for each in found]
+
+    def list(
+        self, kind: str, namespace: str, *, labels: Mapping[str, str] | None = None
+    ) -> Sequence[Json]:
+        try:
+            return self._client.list(kind, namespace, labels=labels)
+        except NotFound:
+            if kind in _OPTIONAL:
+                return []
+            raise
+
+    def get(self, key: Key) -> Json:
+        return self._client.get(key)
+
+    def create(self, resource: Object, *, dry_run: bool = False) -> Json:
+        return self._client.create(resource, dry_run=dry_run)
+
+    def merge_patch(self, key: Key, patch: Object) -> Json:
+        return self._client.merge_patch(key, patch)
+
+    def replace(self, resource: Object) -> Json:
+        return self._client.replace(resource)
+
+    def delete(self, key: Key) -> None:
+        self._client.delete(key, foreground=key.kind in _OWNERS)
+
+    def pods_of(self, key: Key) -> Sequence[Json]:
+        if key.kind == "PersistentVolumeClaim":
+            pods = self._client.list("Pod", key.namespace)
+            return _newest_last(pod for pod in pods if key.name in claims_of(pod))
+        labels, workload = pod_labels(key)
+        pods = self._client.list("Pod", key.namespace, labels=labels)
+        return _newest_last(pod for pod in pods if workload_of_pod(pod) == workload)
+
+    def read_log(self, namespace: str, pod: str, container: str, *, tail: int | None = None) -> str:
+        try:
+            return self._client.read_log(namespace, pod, container, tail)
+        except Conflict:
+            return ""
+
+    async def follow_log(
+        self, namespace: str, pod: str, container: str, *, tail: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """Waits for a container that has not started yet."""
+        while True:
+            try:
+                async with self._client.follow_log(namespace, pod, container, tail) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+                return
+            except Conflict:
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    def _remember(self, name: str, find: Callable[[], Value]) -> Value:
+        """What is asked with every page is looked up again only after some seconds."""
+        found = self._cached.get(name)
+        if found is None or time.monotonic() - found[0] > _CACHE_SECONDS:
+            found = time.monotonic(), find()
+            self._cached[name] = found
+        value: Value = found[1]  # type: ignore[assignment]  # a name always has the same type
+        return value
+
+
+def pod_labels(key: Key) -> tuple[dict[str, str], tuple[str, str]]:
+    """The labels that the operator gives to the Pods of a resource, and the workload they are of:
+    a Pod of somebody else may have these labels, too."""
+    if key.kind == "Notebook":
+        return {"notebook-name": key.name}, ("StatefulSet", key.name)
+    if key.kind == "PVCViewer":
+        name = child_name(key.name)
+        return {"app.kubernetes.io/instance": name}, ("Deployment", name)
+    return {"app": key.name}, ("Deployment", key.name)
+
+
+def claims_of(pod: Object) -> set[str]:
+    volumes = dig(pod, "spec", "volumes") or ()
+    return {dig(volume, "persistentVolumeClaim", "claimName") for volume in volumes} - {None}
+
+
+def gpu_names(nodes: Sequence[Object]) -> tuple[str, ...]:
+    """The resource names of the GPUs that some node has."""
+    found = {
+        name
+        for node in nodes
+        for name, count in (dig(node, "status", "allocatable") or {}).items()
+        if _GPU.fullmatch(name) and str(count) != "0"
+    }
+    return tuple(sorted(found))
+
+
+def _newest_last(pods: Iterable[Json]) -> list[Json]:
+    return sorted(pods, key=lambda pod: str(dig(pod, "metadata", "creationTimestamp")))
