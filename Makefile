@@ -1,6 +1,7 @@
 # make demo        set up, then record, trace and restore a small training workflow; then a pipeline
 # make example-mnist, make example-cifar10   set up TensorFlow, fetch the images, train in every configuration
 # make test        set up, then run the tests
+# make web         build the web app into src/clew/_web (needs Node.js 20.19 or newer, and npm)
 # make check       lint, types, layers, and the witness compiled with warnings as errors
 # make test-heavy  the tests that take minutes or gigabytes, and many examples of each property
 # make cluster     bring up a Kubernetes of two nodes on this machine (as root); make cluster-down removes it
@@ -29,7 +30,7 @@ TENSORFLOW := build/tensorflow
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help dist pictures demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
+.PHONY: help web web-types check-web dist pictures demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
 	packages-cluster packages-aarch64 cluster cluster-down test-cluster test-aarch64
 
 help:
@@ -50,10 +51,37 @@ native: $(READY)
 	@$(BIN)/python native/build.py src/clew/_native
 	@rm -f src/clew/_native/not-built.txt
 
+# The web app: its packages are pinned in web/package-lock.json.
+NODE_MODULES := web/node_modules/.package-lock.json
+WEB_FILES := $(shell find web/src web/public -type f -not -name schema.d.ts) web/index.html web/vite.config.ts web/tsconfig.json
+WEB_TYPES := web/src/api/schema.d.ts
+
+$(NODE_MODULES): web/package.json web/package-lock.json
+	@tools/check-node
+	cd web && npm ci --no-progress
+	touch $@
+
+# TypeScript types of the server's documents and routes, from its OpenAPI document. The file is replaced
+# only when it differs, so that nothing is built again for nothing.
+web-types: $(READY) $(NODE_MODULES)
+	@mkdir -p build
+	@$(BIN)/python -m tools.openapi > build/openapi.json
+	@cd web && npx openapi-typescript ../build/openapi.json -o ../build/schema.d.ts >../build/openapi-typescript.log || { cat ../build/openapi-typescript.log; exit 1; }
+	@cmp -s build/schema.d.ts $(WEB_TYPES) || cp build/schema.d.ts $(WEB_TYPES)
+
+src/clew/_web/index.html: $(NODE_MODULES) $(WEB_FILES) $(wildcard $(WEB_TYPES))
+	cd web && npm run --silent build
+
+web: web-types
+	@$(MAKE) --no-print-directory src/clew/_web/index.html
+
+check-web: web-types
+	cd web && npm run --silent check && npm run --silent test
+
 build/taxi/trips.csv: examples/taxi/download.py | $(READY)
 	$(BIN)/python $< $@
 
-demo: native build/taxi/trips.csv
+demo: native web build/taxi/trips.csv
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/training/demo.sh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/taxi/demo.sh build/taxi/trips.csv
 
@@ -72,16 +100,16 @@ example-mnist example-cifar10: example-%: native $(TENSORFLOW)/.ready | build/%/
 	@cd build/$* && PATH="$(CURDIR)/$(TENSORFLOW)/bin:$(CURDIR)/$(BIN):$$PATH" \
 		clew pipeline run ../../examples/$*/pipeline.py $(GIVEN)
 
-test: packages-test native
+test: packages-test native web
 	$(PYTEST)
 
-test-heavy: packages-test native $(TENSORFLOW)/.ready
+test-heavy: packages-test native web $(TENSORFLOW)/.ready
 	$(PYTEST) -m 'heavy or hypothesis' --hypothesis-profile full --timeout 7200
 
-pictures: native
+pictures: native web
 	@$(BIN)/python -m tools.terminal_pictures
 
-dist: $(READY) packages-cluster
+dist: $(READY) web packages-cluster
 	rm -rf dist
 	$(BIN)/python -m build -q --no-isolation --outdir dist .
 	_PYTHON_HOST_PLATFORM=linux-aarch64 $(BIN)/pip wheel -q --no-deps --no-build-isolation -w dist dist/*.tar.gz
@@ -90,17 +118,17 @@ dist: $(READY) packages-cluster
 test-aarch64: packages-aarch64 native
 	$(PYTEST) -n 0 -m aarch64 --timeout 3600 tests/aarch64
 
-cluster: packages-cluster
+cluster: packages-cluster web
 	@$(PYTHON) -m tools.cluster up
 
 cluster-down:
 	@$(PYTHON) -m tools.cluster down
 
-test-cluster: packages-test packages-cluster $(if $(KUBECONFIG),,cluster) native
+test-cluster: packages-test packages-cluster $(if $(KUBECONFIG),,cluster) native web
 	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
 		$(PYTEST) --dist loadgroup -m cluster --timeout 1800 tests/cluster
 
-check: $(READY)
+check: $(READY) check-web
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -115,7 +143,7 @@ bench: packages-bench native
 	done
 
 clean:
-	rm -rf build dist src/clew/_native src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf build dist src/clew/_native src/clew/_web web/node_modules $(WEB_TYPES) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
 		.hypothesis .import_linter_cache
 	find src tests bench examples native -name __pycache__ -prune -exec rm -rf {} +
 	rm -f $(READY)

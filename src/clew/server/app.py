@@ -12,10 +12,11 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp
 
 from clew.errors import ClewError
-from clew.server import home_page
+from clew.server import web_app
 from clew.server.http.access_log import AccessLog
 from clew.server.http.authentication import Authentication, TokenLogin
 from clew.server.http.client_limits import Limits, RequestLimiter
+from clew.server.http.logout import log_out
 from clew.server.http.page_headers import SecurityHeaders
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.request_head_check import HeadCheck, parse_host
@@ -51,12 +52,12 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     app.add_api_route("/healthz", _healthz, include_in_schema=False)
     app.add_api_route("/readyz", _readyz, include_in_schema=False)
     app.add_api_route("/metrics", _metrics, include_in_schema=False)
-    app.add_api_route("/", home_page.show_home_page, include_in_schema=False)
-    app.add_api_route("/logout", home_page.log_out, methods=["POST"], include_in_schema=False)
+    app.add_api_route("/logout", log_out, methods=["POST"], include_in_schema=False)
     app.include_router(kfp)
     for module in (ingest, record_download, queries, content, rerun_commands):
         app.include_router(module.router)
     routes.include(app)
+    web_app.include(app)
     route_paths = {
         getattr(route.original_route, "endpoint", None): route.path or ""
         for route in iter_route_contexts(app.routes)
@@ -74,6 +75,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
             sessions=sessions,
             cookie=cookie,
             audience=lambda _: API_AUDIENCE,
+            log_in=True,
         )
 
     # Authentication comes first: unauthenticated requests do not count towards the limits.

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError
+from clew.server.http.login_page import login_page
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
 from clew.viewer.origin_check import SAFE_METHODS, is_cross_origin
@@ -26,7 +27,8 @@ _SECURE_PREFIX = "__Host-"
 class Authentication:
     """Refuses requests without the token or a session, except to the public paths.
 
-    `cookie`: its name without `__Host-`; `audience`: what the session must be valid for.
+    `cookie`: its name without `__Host-`; `audience`: what the session must be valid for;
+    `log_in`: whether browsers without a session get a page that asks for the token.
     """
 
     def __init__(
@@ -37,12 +39,14 @@ class Authentication:
         sessions: Sessions,
         cookie: str,
         audience: Callable[[Scope], str],
+        log_in: bool = False,
     ) -> None:
         self._app = app
         self._token = token
         self._sessions = sessions
         self._cookie = cookie
         self._audience = audience
+        self._log_in = log_in
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or scope["path"] in PUBLIC_PATHS:
@@ -61,6 +65,8 @@ class Authentication:
         values = _cookies(request, self._cookie)
         session = await self._sessions.find(values, self._audience(request.scope))
         if session is None:
+            if self._log_in and _wants_page(request):
+                return login_page()
             return problem_response(
                 request.url.path,
                 401,
@@ -115,6 +121,10 @@ class TokenLogin:
         value = self._sessions.value(session, API_AUDIENCE)
         set_cookie(response, request.scope, self._cookie, value, same_site="strict")
         return response
+
+
+def _wants_page(request: HTTPConnection) -> bool:
+    return request.scope.get("method") == "GET" and "text/html" in request.headers.get("accept", "")
 
 
 def is_token(value: str, token: str) -> bool:

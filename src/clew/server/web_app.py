@@ -1,0 +1,78 @@
+"""Serves the web app: its page at the addresses of all its views, and its built files.
+
+`make web` builds the app into `clew/_web`. Every address of a view answers with the same page; the
+app shows the view that the address names.
+"""
+
+import mimetypes
+from functools import lru_cache
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+
+import clew
+from clew.errors import NotFound
+
+DIRECTORY = Path(clew.__file__).parent / "_web"
+_VIEWS = (
+    *("runs", "compare", "pipelines", "experiments", "schedules", "lineage"),
+    *("notebooks", "tensorboards", "volumes", "settings", "jupyter"),
+)
+"""The first segments of the addresses of views. `/jupyter/` is Kubeflow's address of notebooks."""
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",  # graphs and tables position their parts by styles
+        "img-src 'self' data: blob:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "worker-src 'self'",
+        "frame-src 'self'",  # previews of HTML, which have an origin of their own by a sandbox
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+_PAGE_HEADERS = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
+_FOREVER = "public, max-age=31536000, immutable"
+_NOT_BUILT = (
+    "<!doctype html><title>Clew</title><p>The web app is not built: run <code>make web</code>."
+)
+
+
+def include(app: FastAPI) -> None:
+    """Add the routes of the app. Call it last: more specific routes come first."""
+    app.add_api_route("/assets/{name}", get_asset, include_in_schema=False)
+    app.add_api_route("/", get_page, include_in_schema=False)
+    for view in _VIEWS:
+        for path in (f"/{view}", f"/{view}/{{rest:path}}"):
+            app.add_api_route(path, get_page, include_in_schema=False)
+
+
+def get_page() -> Response:
+    page = DIRECTORY / "index.html"
+    if not page.exists():
+        return HTMLResponse(_NOT_BUILT, 503)
+    return HTMLResponse(page.read_text(), headers=_PAGE_HEADERS)
+
+
+def get_asset(request: Request, name: str) -> Response:
+    """A built file, compressed if the client can decompress it."""
+    if name not in _asset_names():
+        raise NotFound(f"the web app has no file {name}", hint="reload the page")
+    # The build puts a digest of the content into all names but those of the files of `public`.
+    headers = {"Cache-Control": _FOREVER if "-" in name else "no-cache", "Vary": "Accept-Encoding"}
+    path = DIRECTORY / "assets" / name
+    compressed = path.with_name(f"{name}.gz")
+    if "gzip" in request.headers.get("accept-encoding", "") and compressed.exists():
+        path = compressed
+        headers["Content-Encoding"] = "gzip"
+    return FileResponse(path, media_type=mimetypes.guess_type(name)[0], headers=headers)
+
+
+@lru_cache(maxsize=1)
+def _asset_names() -> frozenset[str]:
+    """The files that exist: nothing else can be asked for, whatever the name looks like."""
+    return frozenset(path.name for path in (DIRECTORY / "assets").glob("*") if path.is_file())

@@ -1,0 +1,44 @@
+import { expect, test, vi } from "vitest";
+import { csrfToken, fetchJson, sendJson } from "./client";
+
+function respond(status: number, body: string, type = "application/json") {
+  const response = new Response(body, { status, headers: { "Content-Type": type } });
+  return vi.spyOn(globalThis, "fetch").mockResolvedValue(response);
+}
+
+test("reads the token of the cookie", () => {
+  expect(csrfToken("a=b; XSRF-TOKEN=abc_-9; c=d")).toBe("abc_-9");
+  expect(csrfToken("")).toBe("");
+});
+
+test("sends the token with writes only", async () => {
+  // biome-ignore lint/suspicious/noDocumentCookie: the test needs the cookie that the server sets
+  document.cookie = "XSRF-TOKEN=t1";
+  const sent: (string | null)[] = [];
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (request) => {
+    sent.push((request as Request).headers.get("X-XSRF-TOKEN"));
+    return new Response("{}");
+  });
+  await sendJson("POST", "/x", {});
+  await fetchJson("/x");
+  expect(sent).toEqual(["t1", null]);
+});
+
+test.each([
+  ['{"title":"no such run","code":"not-found","detail":"clew list"}', "no such run", "clew list"],
+  ['{"success":false,"log":"name taken","status":409}', "name taken", null],
+  ['{"error":"bad filter","code":3,"message":"bad filter"}', "bad filter", null],
+  ["<html>", "404", null],
+])("reads the error %s", async (body, message, hint) => {
+  respond(404, body);
+  await expect(fetchJson("/x")).rejects.toMatchObject({
+    status: 404,
+    message: expect.stringContaining(message),
+    hint,
+  });
+});
+
+test("says that the server is away", async () => {
+  vi.spyOn(globalThis, "fetch").mockRejectedValue(new TypeError("Failed to fetch"));
+  await expect(fetchJson("/x")).rejects.toMatchObject({ code: "unreachable" });
+});

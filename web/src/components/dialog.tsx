@@ -1,0 +1,95 @@
+import { X } from "lucide-react";
+import { Dialog as Radix } from "radix-ui";
+import { type ReactNode, useState } from "react";
+import { Button, IconButton } from "./button";
+import { ErrorCard } from "./feedback";
+
+/** A dialog over the page. Escape and the close button call `onClose`. */
+export function Dialog({
+  open,
+  onClose,
+  title,
+  description,
+  wide = false,
+  children,
+}: {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  description?: string;
+  wide?: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <Radix.Root open={open} onOpenChange={(next) => !next && onClose()}>
+      <Radix.Portal>
+        <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
+        <Radix.Content
+          {...(description ? {} : { "aria-describedby": undefined })}
+          className={`fixed top-[8vh] left-1/2 z-50 flex max-h-[84vh] w-[calc(100vw-2rem)] -translate-x-1/2 flex-col rounded-xl border border-line bg-raised shadow-xl ${wide ? "max-w-5xl" : "max-w-xl"}`}
+        >
+          <header className="flex items-center gap-2 border-b border-line py-2 pr-2 pl-4">
+            <Radix.Title className="flex-1 font-semibold">{title}</Radix.Title>
+            <Radix.Close asChild>
+              <IconButton label="Close">
+                <X size={16} aria-hidden />
+              </IconButton>
+            </Radix.Close>
+          </header>
+          <div className="overflow-y-auto p-4">
+            {description && (
+              <Radix.Description className="mb-3 text-quiet">{description}</Radix.Description>
+            )}
+            {children}
+          </div>
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+/** Asks before something is deleted or ended. `onConfirm` may fail; the dialog then says why. */
+export function ConfirmDialog({
+  open,
+  onClose,
+  title,
+  children,
+  action,
+  onConfirm,
+}: {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  children: ReactNode;
+  action: string;
+  onConfirm: () => Promise<unknown>;
+}) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  async function confirm() {
+    setBusy(true);
+    setError(null);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  }
+  return (
+    <Dialog open={open} onClose={onClose} title={title}>
+      <div className="flex flex-col gap-4">
+        <div>{children}</div>
+        {error !== null && <ErrorCard error={error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="danger" onClick={confirm} disabled={busy}>
+            {action}
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

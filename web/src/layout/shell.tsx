@@ -1,0 +1,105 @@
+import { Link, Outlet } from "@tanstack/react-router";
+import { Keyboard, Menu as MenuIcon, Search } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { useChanges } from "@/api/changes";
+import { Button, IconButton } from "@/components/button";
+import { Skeleton } from "@/components/feedback";
+import { ENTRIES } from "./navigation";
+import { useShortcuts } from "./shortcuts";
+import { ThemeSwitch } from "./theme";
+
+const CommandPalette = lazy(() => import("./command-palette"));
+const ShortcutHelp = lazy(() => import("./shortcut-help"));
+
+/** The frame of the app: navigation on the left, the page on the right. */
+export function Shell() {
+  useChanges();
+  const [navigating, setNavigating] = useState(false);
+  const [searching, setSearching] = useState(false);
+  const [helping, setHelping] = useState(false);
+  useShortcuts({ onSearch: () => setSearching(true), onHelp: () => setHelping(true) });
+  return (
+    <div className="flex min-h-screen">
+      <a
+        href="#content"
+        className="sr-only z-50 rounded-md bg-raised p-2 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
+      >
+        Skip to the content
+      </a>
+      <nav
+        aria-label="Main"
+        className={`${navigating ? "flex" : "hidden"} fixed inset-y-0 left-0 z-30 w-52 shrink-0 flex-col gap-0.5 border-r border-line bg-surface p-3 md:sticky md:top-0 md:flex md:h-screen`}
+      >
+        <Link
+          to="/"
+          className="mb-3 flex items-center gap-2 px-2 text-lg font-semibold"
+          onClick={() => setNavigating(false)}
+        >
+          <img src="/assets/icon.svg" alt="" width={24} height={24} /> Clew
+        </Link>
+        {ENTRIES.map(({ label, to, icon: Icon }) => (
+          <Link
+            key={to}
+            to={to}
+            activeOptions={{ exact: to === "/", includeSearch: false }}
+            activeProps={{ className: "bg-accent-soft text-accent font-medium" }}
+            className="flex items-center gap-2.5 rounded-md px-2.5 py-1.5 hover:bg-sunken"
+            onClick={() => setNavigating(false)}
+          >
+            <Icon size={17} aria-hidden /> {label}
+          </Link>
+        ))}
+        <div className="mt-auto flex flex-col gap-1">
+          <ThemeSwitch />
+          <Button look="quiet" className="justify-start" onClick={() => setHelping(true)}>
+            <Keyboard size={16} aria-hidden /> Keyboard shortcuts
+          </Button>
+        </div>
+      </nav>
+      {navigating && (
+        <button
+          type="button"
+          aria-label="Close the navigation"
+          className="fixed inset-0 z-20 bg-black/40 md:hidden"
+          onClick={() => setNavigating(false)}
+        />
+      )}
+      <div className="flex min-w-0 flex-1 flex-col">
+        <header className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-surface px-3 py-1.5">
+          <span className="md:hidden">
+            <IconButton label="Open the navigation" onClick={() => setNavigating(true)}>
+              <MenuIcon size={18} aria-hidden />
+            </IconButton>
+          </span>
+          <Button
+            className="w-full max-w-md justify-start text-quiet"
+            onClick={() => setSearching(true)}
+          >
+            <Search size={15} aria-hidden />
+            <span className="flex-1 text-left">Search files, runs, notebooks…</span>
+            <kbd className="text-sm">{isMac() ? "⌘K" : "Ctrl K"}</kbd>
+          </Button>
+        </header>
+        <main id="content" tabIndex={-1} className="min-w-0 flex-1 outline-none">
+          <Suspense
+            fallback={
+              <div className="p-6">
+                <Skeleton />
+              </div>
+            }
+          >
+            <Outlet />
+          </Suspense>
+        </main>
+      </div>
+      <Suspense>
+        {searching && <CommandPalette onClose={() => setSearching(false)} />}
+        {helping && <ShortcutHelp onClose={() => setHelping(false)} />}
+      </Suspense>
+    </div>
+  );
+}
+
+function isMac(): boolean {
+  return navigator.platform.startsWith("Mac");
+}

@@ -1,0 +1,1 @@
+export const pipelineRoutes = [] as const;

@@ -1,0 +1,7 @@
+import { createRoute } from "@tanstack/react-router";
+import { rootRoute } from "@/root-route";
+
+export const runRoutes = [
+  createRoute({ getParentRoute: () => rootRoute, path: "/runs" }),
+  createRoute({ getParentRoute: () => rootRoute, path: "/runs/$id" }),
+] as const;
