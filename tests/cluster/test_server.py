@@ -86,7 +86,7 @@ def page() -> dict[str, Any]:
 
 def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> None:
     kube.apply(page(), jupyter_notebook("lab"), *(claim(each) for each in ("used", "idle")))
-    chosen = viewer("used", "used", networking={"basePrefix": "/volumes"})
+    chosen = viewer("used", "used", networking={"basePrefix": "/files"})
     kube.apply(chosen, viewer("idle", "idle"))
     kube("create", "service", "clusterip", "other", "--tcp=80:8888")
     for what in ("notebook/first", "notebook/lab", "pvcviewer/used", "pvcviewer/idle"):
@@ -97,7 +97,7 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
     who = {"Authorization": f"Bearer {server_token(clew)}"}
     place = f"/notebook/{kube.namespace}/first/"
     browser = kube.get("pvcviewer", "used")["status"]["url"]
-    assert browser == f"/volumes/{kube.namespace}/used/"
+    assert browser == f"/files/{kube.namespace}/used/"
     with ExitStack() as stack:
         ways, apis = (
             [stack.enter_context(forward_port(clew, f"pod/{pod}", port)) for pod in (one, other)]
@@ -139,7 +139,7 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
 
         assert second.get(f"{browser}files/").is_success
         wait_until("its use is known", lambda: requests(other_api, kube, "pvcviewer", "used") == 3)
-        assert_idle_deleted(kube, second, "pvcviewer", "volumes")
+        assert_idle_deleted(kube, second, "pvcviewer", "files")
     assert kube.get("pvc", "used")["status"]["phase"] == "Bound"
 
 

@@ -26,6 +26,7 @@ from clew.server.run_workers.schedule_loop import ScheduleLoop
 from clew.server.run_workers.worker_pool import WorkerPool
 from clew.server.server_state import Service
 from clew.settings import Settings
+from clew.workloads.backend import Backend
 
 _LOG = logging.getLogger("clew.server")
 _STOP_SECONDS = 4.5
@@ -63,6 +64,7 @@ def serve(
     on_host: bool,
     targets: Path | None,
     on_cluster: bool,
+    backend: Backend | None,
     token_secret: str | None,
     apps_port: int | None,
     apps_origin: str | None,
@@ -73,6 +75,7 @@ def serve(
     `graph`: a PostgreSQL address that overrides the settings; `runs`: how many pipeline runs may
     run at once; `on_host`: run container components as processes, without their images;
     `targets`: a file of proxy targets; `on_cluster`: take the targets from the cluster instead;
+    `backend`: what runs notebooks, TensorBoards and volumes;
     `token_secret`: the Kubernetes Secret that holds the token; `apps_port`: the port of the
     targets, `port` + 1 if None; `apps_origin`: the origin of the targets as browsers see it;
     `started`: called once the server listens, with its address, the token, and the address of
@@ -106,6 +109,7 @@ def serve(
         ws_max_size=MAX_MESSAGE_BYTES,
     )
     service.on_host = on_host
+    service.backend = backend
     count = len(os.sched_getaffinity(0)) if runs is None else runs
     workers = WorkerPool(service, count, on_host=on_host)
     schedules = ScheduleLoop(service)

@@ -28,6 +28,12 @@ def test_two_places_for_targets_are_refused(tmp_path: Path) -> None:
     assert "--targets" in ran.exception.message
 
 
+def test_a_namespace_without_a_cluster_is_refused() -> None:
+    ran = CliRunner().invoke(server, ["--namespace", "research"])
+    assert isinstance(ran.exception, UsageError)
+    assert "--on-cluster" in ran.exception.message
+
+
 def test_traffic_of_no_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLEW_SERVER", raising=False)
     ran = CliRunner().invoke(operator, ["--proxied"])

@@ -1,12 +1,18 @@
 """`clew server`: serve a project over HTTP."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 from clew.cli.output import print_json, print_line, print_message
+
+if TYPE_CHECKING:
+    from clew.workloads.backend import Backend
 
 
 @click.command(
@@ -45,7 +51,31 @@ from clew.cli.output import print_json, print_line, print_message
 @click.option(
     "--on-cluster",
     is_flag=True,
-    help="Proxy those of the Kubernetes cluster: the surrounding one, else that of KUBECONFIG.",
+    help="Show and proxy those of the Kubernetes cluster: the surrounding one, else that of "
+    "KUBECONFIG.",
+)
+@click.option(
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="With --on-cluster: use only this namespace, or those that match a pattern like `team-*`; "
+    "repeatable.",
+)
+@click.option(
+    "--culling/--no-culling",
+    envvar="ENABLE_CULLING",
+    show_envvar=True,
+    help="With --on-cluster: say that the operator ends what is idle.",
+)
+@click.option(
+    "--idle-minutes",
+    envvar=["CULL_IDLE_TIME", "IDLE_TIME"],
+    show_envvar=True,
+    type=click.FloatRange(min=0, min_open=True),
+    default=1440,
+    show_default=True,
+    help="With --on-cluster: say after how many minutes.",
 )
 @click.option(
     "--token-secret",
@@ -72,6 +102,9 @@ def command(
     on_host: bool,
     targets: Path | None,
     on_cluster: bool,
+    namespaces: tuple[str, ...],
+    culling: bool,
+    idle_minutes: float,
     token_secret: str | None,
     apps_port: int | None,
     apps_origin: str | None,
@@ -92,6 +125,8 @@ def command(
 
     if on_cluster and targets:
         raise UsageError("--targets and --on-cluster exclude each other", hint="use one of them")
+    if namespaces and not on_cluster:
+        raise UsageError("--namespace is for --on-cluster", hint="add --on-cluster")
     if not (on_cluster or targets) and (apps_port is not None or apps_origin):
         raise UsageError(
             "--apps-port and --apps-origin need applications to proxy",
@@ -127,8 +162,17 @@ def command(
         on_host=on_host,
         targets=targets,
         on_cluster=on_cluster,
+        backend=_cluster(namespaces, culling, idle_minutes) if on_cluster else None,
         token_secret=token_secret,
         apps_port=apps_port,
         apps_origin=apps_origin,
         started=started,
     )
+
+
+def _cluster(namespaces: tuple[str, ...], culling: bool, idle_minutes: float) -> Backend:
+    from clew.documents.workloads import Culling
+    from clew.kube.backend.resource_backend import ResourceBackend
+
+    told = Culling(enabled=culling, idle_minutes=idle_minutes if culling else None)
+    return ResourceBackend(user="clew", namespaces=namespaces, culling=told)

@@ -1,6 +1,9 @@
 """Notebooks, TensorBoards and volumes of a cluster, through the Kubernetes API.
 
 Satisfies `workloads.backend.Backend`: see there what each method promises.
+
+Who may create a notebook in a namespace may use every service account there. So the namespaces of
+Kubernetes itself, and the one where the server and the operator run, are not offered and not used.
 """
 
 import asyncio
@@ -8,10 +11,11 @@ import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from clew.documents.workloads import Culling, Features, StorageClass
-from clew.errors import Conflict, NotAllowed, NotFound
+from clew.errors import Conflict, NotAllowed, NotFound, Unavailable
 from clew.kube.backend.rest_client import RestClient
 from clew.kube.backend.version_watch import VersionWatch
 from clew.kube.cluster_cache import workload_of_pod
@@ -37,12 +41,22 @@ class ResourceBackend:
     kind = "cluster"
     programs = None
 
-    def __init__(self, *, user: str, culling: Culling, client: RestClient | None = None) -> None:
-        """`user`: how the server's one identity is named; `culling`: what the operator does."""
+    def __init__(
+        self,
+        *,
+        user: str,
+        culling: Culling,
+        namespaces: Sequence[str] = (),
+        client: RestClient | None = None,
+    ) -> None:
+        """`user`: how the server's one identity is named; `culling`: what the operator does;
+        `namespaces`: names or patterns of those that may be used, empty: all."""
         self._client = client or RestClient()
         self._culling = culling
+        self._patterns = tuple(namespaces)
+        own = (self._client.namespace,) if self._client.in_cluster else ()
+        self._reserved = (*_SYSTEM_NAMESPACES, *own)
         self.user = user
-        self.namespace = self._client.namespace
         self._cached: dict[str, tuple[float, object]] = {}
         self._lock = threading.Lock()
         self._watch: VersionWatch | None = None
@@ -50,17 +64,42 @@ class ResourceBackend:
     def close(self) -> None:
         self._client.close()
 
-    def namespaces(self) -> Sequence[str]:
-        """All but those of Kubernetes itself; its own if the server may not list them."""
-        return self._remember("namespaces", self._list_namespaces) or (self.namespace,)
+    @property
+    def namespace(self) -> str:
+        names = self.namespaces()
+        usual = (name for name in (self._client.namespace, "default") if name in names)
+        return next(usual, names[0] if names else "default")
 
-    def _list_namespaces(self) -> tuple[str, ...]:
+    def namespaces(self) -> Sequence[str]:
+        """Those that the server may use; if it may not list them, those that were named."""
+        found = self._all_namespaces()
+        if found is None:
+            named = [name for name in self._patterns if "*" not in name]
+            found = tuple(named or [self._client.namespace])
+        return [name for name in found if self._uses(name)]
+
+    def _all_namespaces(self) -> tuple[str, ...] | None:
+        """None: the server may not list them."""
+        return self._remember("namespaces", self._list_namespaces)
+
+    def _list_namespaces(self) -> tuple[str, ...] | None:
         try:
             found = self._client.list("Namespace", cached=True)
         except NotAllowed:
-            return ()
-        names = (name_of(each) for each in found if not is_deleting(each))
-        return tuple(sorted(name for name in names if name not in _SYSTEM_NAMESPACES))
+            return None
+        return tuple(sorted(name_of(each) for each in found if not is_deleting(each)))
+
+    def _uses(self, namespace: str) -> bool:
+        named = not self._patterns or any(fnmatchcase(namespace, one) for one in self._patterns)
+        return named and namespace not in self._reserved
+
+    def _check(self, namespace: str) -> str:
+        if not self._uses(namespace):
+            raise NotAllowed(
+                f"the namespace {namespace[:100]} cannot be used here",
+                hint="choose one of the namespaces that are offered",
+            )
+        return namespace
 
     def features(self) -> Features:
         return self._remember("features", self._find_features)
@@ -84,12 +123,15 @@ class ResourceBackend:
         return gpu_names(nodes)
 
     def version(self) -> int:
-        if self._watch is None:
-            everywhere = bool(self._remember("namespaces", self._list_namespaces))
-            with self._lock:
-                if self._watch is None:
-                    namespace = None if everywhere else self.namespace
-                    self._watch = VersionWatch(self._client, namespace)
+        """0 as long as the cluster has not answered."""
+        with self._lock:
+            if self._watch is None:
+                try:
+                    everywhere = self._all_namespaces() is not None
+                except Unavailable:
+                    return 0
+                places = (None,) if everywhere else self.namespaces()
+                self._watch = VersionWatch(self._client, places)
         return self._watch.version()
 
     def storage_classes(self) -> Sequence[StorageClass]:
@@ -103,28 +145,34 @@ class ResourceBackend:
         self, kind: str, namespace: str, *, labels: Mapping[str, str] | None = None
     ) -> Sequence[Json]:
         try:
-            return self._client.list(kind, namespace, labels=labels)
+            return self._client.list(kind, self._check(namespace), labels=labels)
         except NotFound:
             if kind in _OPTIONAL:
                 return []
             raise
 
     def get(self, key: Key) -> Json:
+        self._check(key.namespace)
         return self._client.get(key)
 
     def create(self, resource: Object, *, dry_run: bool = False) -> Json:
+        self._check(resource["metadata"]["namespace"])
         return self._client.create(resource, dry_run=dry_run)
 
     def merge_patch(self, key: Key, patch: Object) -> Json:
+        self._check(key.namespace)
         return self._client.merge_patch(key, patch)
 
     def replace(self, resource: Object) -> Json:
+        self._check(resource["metadata"]["namespace"])
         return self._client.replace(resource)
 
     def delete(self, key: Key) -> None:
+        self._check(key.namespace)
         self._client.delete(key, foreground=key.kind in _OWNERS)
 
     def pods_of(self, key: Key) -> Sequence[Json]:
+        self._check(key.namespace)
         if key.kind == "PersistentVolumeClaim":
             pods = self._client.list("Pod", key.namespace)
             return _newest_last(pod for pod in pods if key.name in claims_of(pod))
@@ -133,6 +181,7 @@ class ResourceBackend:
         return _newest_last(pod for pod in pods if workload_of_pod(pod) == workload)
 
     def read_log(self, namespace: str, pod: str, container: str, *, tail: int | None = None) -> str:
+        self._check(namespace)
         try:
             return self._client.read_log(namespace, pod, container, tail)
         except Conflict:
@@ -142,6 +191,7 @@ class ResourceBackend:
         self, namespace: str, pod: str, container: str, *, tail: int | None = None
     ) -> AsyncIterator[bytes]:
         """Waits for a container that has not started yet."""
+        self._check(namespace)
         while True:
             try:
                 async with self._client.follow_log(namespace, pod, container, tail) as chunks:

@@ -89,6 +89,11 @@ class RestClient:
         """The namespace of the service account; outside of a cluster, that of the kubeconfig."""
         return str(self._config.namespace)
 
+    @property
+    def in_cluster(self) -> bool:
+        """Whether it runs in a Pod, with the rights of a service account."""
+        return self._config.fname is None
+
     def close(self) -> None:
         self._http.close()
 

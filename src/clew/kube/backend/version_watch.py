@@ -14,7 +14,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from clew.errors import ClewError, NotAllowed, NotFound
@@ -51,13 +51,20 @@ class VersionWatch:
     """Safe to use from any thread."""
 
     def __init__(
-        self, client: RestClient, namespace: str | None, clock: Callable[[], float] = time.monotonic
+        self,
+        client: RestClient,
+        namespaces: Sequence[str | None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`namespace`: the only one to watch; None: all."""
+        """`namespaces`: those to watch; None is all of them."""
         events = [{"fieldSelector": f"involvedObject.kind={kind}"} for kind in ABOUT]
         self._watches = [
-            *(_Watch(kind, namespace) for kind in KINDS),
-            *(_Watch("Event", namespace, params) for params in events),
+            watch
+            for namespace in namespaces
+            for watch in (
+                *(_Watch(kind, namespace) for kind in KINDS),
+                *(_Watch("Event", namespace, params) for params in events),
+            )
         ]
         self._client = client
         self._clock = clock
