@@ -1,4 +1,4 @@
-"""Look up the address of the Service of a resource in the Kubernetes API.
+"""Look up in the Kubernetes API where a resource is served, or why it is not.
 
 An address is cached for some seconds, and used longer while the API server does not answer: so
 notebooks stay reachable while it restarts. Only Services made by the operator are found, and only
@@ -16,7 +16,7 @@ from lightkube.core.exceptions import ApiError, ConfigError
 
 from clew.errors import ClewError
 from clew.kube.client import TYPES
-from clew.kube.objects import Key, Object, controller_of, dig, is_deleting
+from clew.kube.objects import Key, Object, condition_of, controller_of, dig, is_deleting
 from clew.kube.proxy_route import ProxyRoute, read_route
 from clew.kube.resources.viewers import child_name
 
@@ -62,6 +62,21 @@ class ServiceLookup:
                 f"the Kubernetes API does not answer: {error}", hint="try again in a moment"
             ) from error
 
+    async def explain(self, key: Key) -> str | None:
+        """Why a resource does not respond; None: it is ready, does not exist, or cannot be read."""
+        try:
+            found: Object = await self._client().get(
+                TYPES[key.kind], key.name, namespace=key.namespace
+            )
+        except (ApiError, httpx2.HTTPError, ConfigError):
+            return None
+        return read_reason(found)
+
+    def _client(self) -> AsyncClient:
+        if self._api is None:
+            self._api = AsyncClient(timeout=_TIMEOUT)
+        return self._api
+
     async def _fetch(self, key: Key) -> ServerAddress | None:
         found = read_address(key, await self._service(key))
         self._known.pop(key, None)
@@ -73,15 +88,27 @@ class ServiceLookup:
 
     async def _service(self, key: Key) -> Object | None:
         name = child_name(key.name) if key.kind == "PVCViewer" else key.name
-        if self._api is None:
-            self._api = AsyncClient(timeout=_TIMEOUT)
         try:
-            found: Object = await self._api.get(TYPES["Service"], name, namespace=key.namespace)
+            found: Object = await self._client().get(
+                TYPES["Service"], name, namespace=key.namespace
+            )
         except ApiError as error:
             if error.status.code == 404:
                 return None
             raise
         return found
+
+
+def read_reason(resource: Object) -> str | None:
+    """Why a resource is not ready, as the operator says it in its status."""
+    if is_deleting(resource):
+        return "It is being deleted."
+    condition = condition_of(resource, "Ready")
+    if condition.get("status") == "True":
+        return None
+    if not condition:
+        return "The operator has not looked at it yet."
+    return str(condition.get("message") or condition.get("reason"))
 
 
 def read_address(key: Key, service: Object | None) -> ServerAddress | None:

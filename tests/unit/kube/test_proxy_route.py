@@ -14,7 +14,7 @@ from clew.kube.proxy_route import (
     read_route,
     route_annotation,
 )
-from clew.kube.service_lookup import ServerAddress, read_address
+from clew.kube.service_lookup import ServerAddress, read_address, read_reason
 
 TEXT = st.text(max_size=20)
 WAYS = st.builds(
@@ -71,3 +71,21 @@ def test_only_what_was_made_for_the_resource_is_found() -> None:
     leaving = service()
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert read_address(key, leaving) is None
+
+
+def resource(**condition: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "first", "namespace": "me"},
+        "status": {"conditions": [{"type": "Ready", **condition}]},
+    }
+
+
+def test_the_reason_is_that_of_its_condition() -> None:
+    why = "The image cannot be pulled (example.org/none): not found"
+    assert read_reason(resource(status="False", reason="ImageNotPulled", message=why)) == why
+    assert read_reason(resource(status="False", reason="Starting")) == "Starting"
+    assert read_reason(resource(status="True", reason="Running")) is None
+    assert read_reason({"metadata": {}}) == "The operator has not looked at it yet."
+    leaving = resource(status="True")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert read_reason(leaving) == "It is being deleted."

@@ -22,7 +22,7 @@ class ClusterTargets:
         self._access_key = ""
 
     async def find(self, key: TargetKey) -> Target | None:
-        resource = objects.Key(_KINDS[key.kind], key.namespace, key.name)
+        resource = _resource_key(key)
         found = await self._servers.find(resource)
         if found is None:
             return None
@@ -38,6 +38,14 @@ class ClusterTargets:
             timeout=found.route.timeout or Target.timeout,
             base=found.route.base,
         )
+
+    async def explain(self, key: TargetKey) -> str | None:
+        """What its condition says: that an image cannot be pulled, a quota is used up, …"""
+        return await self._servers.explain(_resource_key(key))
+
+
+def _resource_key(key: TargetKey) -> objects.Key:
+    return objects.Key(_KINDS[key.kind], key.namespace, key.name)
 
 
 def _valid_headers(given: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -101,8 +101,7 @@ class Proxy:
         except ClewError as error:
             return error_page(scope, 502, error.code, error.message, hint=error.hint)
         if target is None or not targets.serves_prefix(prefix, target):
-            hint = (self._resolver or TargetFile).hint
-            return error_page(scope, 404, "not-found", f"there is no {key}", hint=hint)
+            return await self._missing_response(scope, key)
         if scope["raw_path"] == prefix:
             query = scope["query_string"].decode("latin-1")
             address = f"{prefix.decode()}/" + (f"?{query}" if query else "")
@@ -114,8 +113,23 @@ class Proxy:
         except ResponseInterrupted as error:
             _LOG.warning("%s: cut off: %s", key, error)
         except Exception as error:
+            if isinstance(error, Unreachable) and (found := await self._not_ready(scope, key)):
+                return found
             return _error_response(scope, key, error)
         return None
+
+    async def _missing_response(self, scope: Scope, key: TargetKey) -> Response:
+        if found := await self._not_ready(scope, key):
+            return found
+        hint = (self._resolver or TargetFile).hint
+        return error_page(scope, 404, "not-found", f"there is no {key}", hint=hint)
+
+    async def _not_ready(self, scope: Scope, key: TargetKey) -> Response | None:
+        """The reason why a target does not respond, if it is known."""
+        why = None if self._resolver is None else await self._resolver.explain(key)
+        if why is None:
+            return None
+        return error_page(scope, 503, "not-ready", f"{key} is not ready", hint=why)
 
     async def _forward(
         self,

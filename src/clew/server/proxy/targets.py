@@ -62,6 +62,9 @@ class Resolver(Protocol):
     async def find(self, key: TargetKey) -> Target | None:
         """The current address of a target; None if it does not exist."""
 
+    async def explain(self, key: TargetKey) -> str | None:
+        """Why a target does not respond, in a sentence for its user; None: that is unknown."""
+
 
 def match_path(
     path: bytes, own_prefixes: Container[str] | None = None
@@ -115,6 +118,10 @@ class TargetFile:
     async def find(self, key: TargetKey) -> Target | None:
         self._read()
         return self._targets.get(str(key))
+
+    async def explain(self, key: TargetKey) -> str | None:
+        """It knows addresses only."""
+        return None
 
     def _read(self) -> None:
         try:
