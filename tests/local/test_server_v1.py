@@ -305,13 +305,6 @@ def test_a_run_is_canceled_and_resumed(
     assert client.post(f"/api/v1/runs/{uid}/resume").status_code == 400
 
 
-def test_the_page(client: httpx2.Client, run: dict[str, Any]) -> None:
-    page = client.get("/")
-    assert page.headers["content-type"].startswith("text/html")
-    assert "/api/v1/openapi.json" in page.text
-    assert f">{run['id']}</a>" in page.text
-
-
 def test_numbers_for_prometheus(client: httpx2.Client, run: dict[str, Any]) -> None:
     client.get("/api/v1/executions/nobody")
     said = client.get("/metrics").text

@@ -28,7 +28,7 @@ export function Shell() {
       </a>
       <nav
         aria-label="Main"
-        className={`${navigating ? "flex" : "hidden"} fixed inset-y-0 left-0 z-30 w-52 shrink-0 flex-col gap-0.5 border-r border-line bg-surface p-3 md:sticky md:top-0 md:flex md:h-screen`}
+        className={`${navigating ? "flex" : "hidden"} fixed inset-y-0 left-0 z-30 w-56 shrink-0 flex-col gap-0.5 border-r border-line bg-surface p-3 md:sticky md:top-0 md:flex md:h-screen`}
       >
         <Link
           to="/"
@@ -52,7 +52,7 @@ export function Shell() {
         <div className="mt-auto flex flex-col gap-1">
           <ThemeSwitch />
           <Button look="quiet" className="justify-start" onClick={() => setHelping(true)}>
-            <Keyboard size={16} aria-hidden /> Keyboard shortcuts
+            <Keyboard size={16} aria-hidden className="shrink-0" /> Keyboard shortcuts
           </Button>
         </div>
       </nav>
