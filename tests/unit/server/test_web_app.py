@@ -6,10 +6,11 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from clew.errors import NotFound
-from clew.server import web_app
 from fastapi import FastAPI
 from starlette.testclient import TestClient
+
+from clew.errors import NotFound
+from clew.server import web_app
 
 
 @pytest.fixture
