@@ -1,15 +1,14 @@
 """Notebooks, TensorBoards and volumes, whatever runs them.
 
     backend             what runs them: the interface of the local machine and of a cluster
-    spawner_config      the administrator's form defaults, in Kubeflow's format
-    notebook_form       a filled-in form to a Notebook and its volumes
+    forms               the administrator's form defaults, and a filled-in form to resources
     notebooks, tensorboards, volumes   their state in plain words, and their list entries
-    quantities          Kubernetes quantities such as 500m and 1.5Gi
+    creation, edits     create and change resources
+    details             everything about one resource
     local               a back end with child processes as notebooks and directories as volumes
 
 Resources have the shape of Kubernetes in both back ends: the same custom resources as plain JSON.
-So the server has one code path, and what works on a laptop works on a cluster. Everything but
-`local` decides without IO. Knows nothing about executions, the graph or HTTP routes. Imported by
-`server` and `cli`. The cluster's back end is `kube.backend`, which satisfies `Backend`
-without importing it.
+So the server has one code path, and what works on a laptop works on a cluster. Knows nothing about
+executions, the graph or HTTP routes. Imported by `server` and `cli`. The cluster's back end is
+`kube.backend`, which satisfies `Backend` without importing it.
 """

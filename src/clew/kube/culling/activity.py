@@ -20,7 +20,7 @@ from lightkube.config.kubeconfig import KubeConfig
 from clew.kube import backend_tokens
 from clew.kube.cluster_cache import possible_parents
 from clew.kube.controller.options import Culling, Options
-from clew.kube.culling.idleness import Activity
+from clew.kube.culling.idleness import Activity, parse_jupyter_activity
 from clew.kube.objects import Key, Object, annotations_of, name_of, namespace_of, parse_time
 from clew.kube.resources.notebooks import HEADERS, REWRITE, parse_headers, path_prefix
 
@@ -172,22 +172,6 @@ def make_probe(
 
 
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
-
-
-def parse_jupyter_activity(kernels: list[Any], terminals: Any, status: Any) -> Activity:
-    """A kernel that is not idle makes it busy; the last activity is the latest of all times."""
-    found = [k for k in kernels if isinstance(k, Mapping)]
-    others = [t for t in terminals if isinstance(t, Mapping)] if isinstance(terminals, list) else []
-    server = [status] if isinstance(status, Mapping) else []
-    times = [
-        parse_time(str(each.get("last_activity") or "")) for each in [*found, *others, *server]
-    ]
-    return Activity(
-        busy=any(k.get("execution_state") != "idle" for k in found),
-        last=max((time for time in times if time), default=None),
-    )
-
-
 _SERVICE_LABELS = "destination_service_namespace, destination_service_name"
 _USER_TRAFFIC = '{reporter!="destination",source_workload!="clew-operator"}'
 """Excludes our own requests, and the counts of the server's sidecar, which include them."""

@@ -8,6 +8,7 @@ first check.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from clew.kube.controller.model import STOPPED, is_stopped
 from clew.kube.controller.options import Culling
@@ -98,4 +99,18 @@ def _start_time(pod: Object) -> datetime | None:
     ready = condition_of(pod, "Ready")
     return parse_time(ready.get("lastTransitionTime")) or parse_time(
         dig(pod, "status", "startTime")
+    )
+
+
+def parse_jupyter_activity(kernels: list[Any], terminals: Any, status: Any) -> Activity:
+    """A kernel that is not idle makes it busy; the last activity is the latest of all times."""
+    found = [k for k in kernels if isinstance(k, Mapping)]
+    others = [t for t in terminals if isinstance(t, Mapping)] if isinstance(terminals, list) else []
+    server = [status] if isinstance(status, Mapping) else []
+    times = [
+        parse_time(str(each.get("last_activity") or "")) for each in [*found, *others, *server]
+    ]
+    return Activity(
+        busy=any(k.get("execution_state") != "idle" for k in found),
+        last=max((time for time in times if time), default=None),
     )

@@ -9,7 +9,6 @@ from tests.unit.kube.sample_resources import NOW, notebook, pod, tensorboard
 
 from clew.kube.controller.model import STOPPED
 from clew.kube.controller.options import Culling
-from clew.kube.culling.activity import parse_jupyter_activity
 from clew.kube.culling.idleness import (
     IDLE_MINUTES,
     LAST_ACTIVITY,
@@ -18,6 +17,7 @@ from clew.kube.culling.idleness import (
     Activity,
     decide,
     limit_of,
+    parse_jupyter_activity,
 )
 from clew.kube.objects import Json, format_time, parse_time
 

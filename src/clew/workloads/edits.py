@@ -1,0 +1,222 @@
+"""Change resources that exist: start and stop them, edit a notebook by its form, edit the YAML.
+
+The administrator's rules hold for edits as for the creation: what a form may not set, YAML may not
+set, either.
+"""
+
+import copy
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from clew.bounded_documents import load_documents
+from clew.errors import Conflict, UsageError
+from clew.kube.controller.model import is_stopped
+from clew.kube.objects import Json, Key, Object, annotations_of, dig, format_time
+from clew.workloads import annotations
+from clew.workloads.backend import Backend
+from clew.workloads.forms.notebook_form import Form
+from clew.workloads.forms.notebook_volumes import SHARED_MEMORY, Volumes
+from clew.workloads.forms.spawner_config import IMAGE_FIELDS, FormDefaults
+from clew.workloads.notebooks import container_of
+
+_RESOURCES = ("cpu", "cpuLimit", "memory", "memoryLimit", "gpus")
+_VOLUMES = ("workspace", "datavols", "shm")
+_MAX_YAML = 1 << 20
+
+
+def set_stopped(backend: Backend, key: Key, stopped: bool) -> None:
+    """Conflict: it is stopped already."""
+    if stopped and is_stopped(backend.get(key)):
+        raise Conflict(f"{key.name} is stopped already", hint="start it first")
+    value = format_time(datetime.now(UTC)) if stopped else None
+    backend.merge_patch(key, {"metadata": {"annotations": {annotations.STOPPED: value}}})
+
+
+def edit_notebook(
+    backend: Backend, key: Key, body: Mapping[str, Any], defaults: FormDefaults
+) -> None:
+    """Change the given fields of the form. `workspace` and `datavols` together replace all
+    volumes."""
+    notebook = copy.deepcopy(backend.get(key))
+    edited, claims = apply_form(notebook, body, defaults)
+    made = [claim | {"metadata": claim["metadata"] | {"namespace": key.namespace}}
+            for claim in claims]  # fmt: skip
+    for claim in made:
+        backend.create(claim, dry_run=True)
+    for claim in made:
+        backend.create(claim)
+    backend.replace(edited)
+
+
+def apply_form(
+    notebook: Json, body: Mapping[str, Any], defaults: FormDefaults
+) -> tuple[Json, list[Json]]:
+    """The changed notebook, and the volumes to create for it."""
+    form = Form(body, defaults)
+    container = container_of(notebook)
+    assert isinstance(container, dict)
+    pod = notebook["spec"]["template"]["spec"]
+    notes = notebook["metadata"].setdefault("annotations", {})
+    if {"image", "customImage"} & body.keys():
+        container["image"] = form.image(notes.get(annotations.SERVER_TYPE, "jupyter"))
+    if "imagePullPolicy" in body:
+        container["imagePullPolicy"] = form.pull_policy()
+    if set(_RESOURCES) & body.keys():
+        container["resources"] = _edit_resources(container, body, defaults)
+    if "environment" in body:
+        kept = [one for one in container.get("env") or () if "valueFrom" in one]
+        container["env"] = [*kept, *form.environment()]
+    if "idleMinutes" in body:
+        notes.pop(annotations.IDLE_MINUTES, None)
+        notes |= form.idle_time()
+    if "configurations" in body:
+        labels = notebook["metadata"].setdefault("labels", {})
+        for name in [name for name, value in labels.items() if value == "true"]:
+            del labels[name]
+        labels |= form.configurations()
+    if {"affinityConfig", "tolerationGroup"} & body.keys():
+        pod.pop("affinity", None)
+        pod.pop("tolerations", None)
+        pod |= form.placement()
+    claims: list[Json] = []
+    if set(_VOLUMES) & body.keys():
+        claims = _edit_volumes(notebook, pod, container, form, body)
+    return notebook, claims
+
+
+def _edit_resources(container: Object, body: Mapping[str, Any], defaults: FormDefaults) -> Json:
+    """Resources that the form does not mention keep their values."""
+    found = container.get("resources") or {}
+    requests, limits = found.get("requests") or {}, found.get("limits") or {}
+    current = {name: requests[name] for name in ("cpu", "memory") if name in requests}
+    vendor = next((name for name in defaults.gpu_vendors() if name in limits), None)
+    if vendor:
+        current["gpus"] = {"num": limits[vendor], "vendor": vendor}
+    for name in ("cpu", "memory"):
+        if name not in body and name in limits:
+            current[f"{name}Limit"] = limits[name]
+    fixed = {name for name in current if defaults.is_read_only(name.removesuffix("Limit"))}
+    given = {name: body[name] for name in _RESOURCES if name in body}
+    return Form(
+        {name: value for name, value in current.items() if name not in fixed} | given, defaults
+    ).resources()
+
+
+def _edit_volumes(
+    notebook: Object, pod: Json, container: Json, form: Form, body: Mapping[str, Any]
+) -> list[Json]:
+    """Replace the volumes that forms know, and keep the others (secrets, configuration)."""
+    volumes = Volumes(str(notebook["metadata"]["name"]), None)
+    if {"workspace", "datavols"} & body.keys():
+        for given in form.volumes():
+            volumes.add(given)
+        kept = {one["name"] for one in pod.get("volumes") or () if not _is_from_form(one)}
+    else:
+        kept = {one["name"] for one in pod.get("volumes") or () if one["name"] != SHARED_MEMORY}
+    shared = any(one["name"] == SHARED_MEMORY for one in pod.get("volumes") or ())
+    if form.choose("shm") if "shm" in body else shared:
+        volumes.add_shared_memory()
+    others = [one for one in pod.get("volumes") or () if one["name"] in kept]
+    mounts = [one for one in container.get("volumeMounts") or () if one["name"] in kept]
+    pod["volumes"] = [*others, *volumes.volumes]
+    container["volumeMounts"] = [*mounts, *volumes.mounts]
+    return volumes.claims
+
+
+def _is_from_form(volume: Object) -> bool:
+    return "persistentVolumeClaim" in volume or volume.get("name") == SHARED_MEMORY
+
+
+def replace_yaml(backend: Backend, key: Key, text: str, defaults: FormDefaults) -> None:
+    """Replace labels, annotations and spec with those of a YAML text."""
+    given = _parse_yaml(key, text)
+    current = backend.get(key)
+    edited = copy.deepcopy(current)
+    metadata = given["metadata"]
+    for field in ("labels", "annotations"):
+        edited["metadata"][field] = metadata.get(field) or {}
+    edited["spec"] = given["spec"]
+    if metadata.get("resourceVersion"):
+        edited["metadata"]["resourceVersion"] = str(metadata["resourceVersion"])
+    if key.kind == "Notebook":
+        check_notebook(edited, current, defaults)
+    backend.replace(edited)
+
+
+def _parse_yaml(key: Key, text: str) -> Json:
+    if len(text) > _MAX_YAML:
+        raise UsageError("the YAML is larger than 1 MiB")
+    documents = load_documents(text)
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise UsageError("the YAML must be one document")
+    found: Json = documents[0]
+    metadata = found.get("metadata")
+    same = (found.get("kind"), dig(found, "metadata", "name")) == (key.kind, key.name)
+    if not isinstance(metadata, dict) or not same:
+        raise UsageError("kind and metadata.name cannot be changed", hint="create another one")
+    if metadata.get("namespace", key.namespace) != key.namespace:
+        raise UsageError("metadata.namespace cannot be changed", hint="create another one")
+    for field in ("labels", "annotations"):
+        texts = metadata.get(field) or {}
+        if not isinstance(texts, dict) or not all(isinstance(v, str) for v in texts.values()):
+            raise UsageError(f"metadata.{field} must be names and texts")
+    if not isinstance(found.get("spec"), dict):
+        raise UsageError("spec is missing")
+    return found
+
+
+def check_notebook(edited: Object, current: Object, defaults: FormDefaults) -> None:
+    """Check that an edit changes nothing that the administrator has fixed."""
+    server_type = annotations_of(current).get(annotations.SERVER_TYPE, "jupyter")
+    field = IMAGE_FIELDS.get(server_type, "image")
+    allowed = {*defaults.images(server_type if server_type in IMAGE_FIELDS else "jupyter")}
+    if defaults.is_read_only(field) or not defaults.allows_custom_images:
+        allowed = set() if defaults.is_read_only(field) else allowed
+        new = set(_images(edited)) - set(_images(current)) - allowed
+        if new:
+            raise UsageError(
+                f"the administrator does not allow the image {min(new)}",
+                hint=f"choose one of: {', '.join(sorted(allowed)) or 'the present one'}",
+            )
+    before, after = _fixed_parts(current), _fixed_parts(edited)
+    for name in before:
+        if defaults.is_read_only(name) and before[name] != after[name]:
+            raise UsageError(f"{name} is set by the administrator and cannot be changed")
+
+
+def _images(notebook: Object) -> Iterable[str]:
+    pod = dig(notebook, "spec", "template", "spec") or {}
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for container in pod.get(field) or ():
+            yield str(dig(container, "image") or "")
+
+
+def _fixed_parts(notebook: Object) -> dict[str, Any]:
+    """The parts of a notebook that each field of the form sets."""
+    pod = dig(notebook, "spec", "template", "spec") or {}
+    containers = pod.get("containers") or ()
+    resources = [container.get("resources") or {} for container in containers]
+
+    def of(*names: str) -> Any:
+        return [
+            {name: (found.get(part) or {}).get(name) for name in names}
+            for found in resources
+            for part in ("requests", "limits")
+        ]
+
+    others = [
+        {name: value for name, value in (found.get("limits") or {}).items() if "/" in name}
+        for found in resources
+    ]
+    volumes = [pod.get("volumes"), [container.get("volumeMounts") for container in containers]]
+    return {
+        "cpu": of("cpu"),
+        "memory": of("memory"),
+        "gpus": others,
+        "affinityConfig": pod.get("affinity"),
+        "tolerationGroup": pod.get("tolerations"),
+        "workspaceVolume": volumes,
+        "dataVolumes": volumes,
+        "environment": [container.get("env") for container in containers],
+    }

@@ -1,0 +1,107 @@
+"""Prepare the start of a process: its token, its port, its directories; and find out its port."""
+
+import json
+import os
+import re
+import secrets
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from clew.kube.backend_tokens import token_digest
+from clew.kube.objects import Object, dig, name_of
+from clew.workloads.local.child_process import ChildProcess
+from clew.workloads.local.launch_plan import LaunchPlan, child_environment
+
+_ADDRESS = re.compile(rb'\{"address": "http://127\.0\.0\.1:(\d{1,5})/')
+_ROOT_MODE = 0o500
+
+
+class Start(NamedTuple):
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    token: str
+    """New at each start: whoever takes the port of a process that has ended learns nothing."""
+    runtime: Path
+    """Its private directory."""
+    port: int
+    """The port that it was given, if it cannot choose one itself."""
+    generation: int
+    """Of the resource."""
+
+
+def prepare_start(plan: LaunchPlan, resource: Object, *, roots: Path, runtime: Path) -> Start:
+    runtime.mkdir(mode=0o700, exist_ok=True)
+    ports = runtime / "port"
+    ports.unlink(missing_ok=True)
+    token = secrets.token_hex(32)
+    digest = token_digest(token)
+    port = _free_port()
+    given = {"{port}": str(port), "{ports}": str(ports), "{digest}": digest}
+    environment = child_environment(plan, digest)
+    if resource["kind"] == "Notebook":
+        root = roots / name_of(resource)
+        make_root(root, plan.links)
+        environment |= {
+            "JUPYTER_RUNTIME_DIR": str(runtime),
+            "CLEW_NOTEBOOK_ROOT": str(root),
+            "CLEW_NOTEBOOK_HOME": str(root / plan.home),
+        }
+    return Start(
+        command=tuple(_fill(word, given) for word in plan.command),
+        environment=environment,
+        token=token,
+        runtime=runtime,
+        port=port,
+        generation=int(dig(resource, "metadata", "generation") or 0),
+    )
+
+
+def _fill(word: str, given: Mapping[str, str]) -> str:
+    if word in given:
+        return given[word]
+    option, _, value = word.partition("=")
+    return f"{option}={given[value]}" if value in given else word
+
+
+def find_port(kind: str, start: Start, process: ChildProcess) -> int | None:
+    """The port that the process listens on, as it says itself; None: it does not yet. So no
+    process of another user that takes the port first is ever mistaken for it."""
+    with suppress(OSError, ValueError):
+        if kind == "Notebook":
+            info = start.runtime / f"jpserver-{process.pid}.json"
+            return start.port if json.loads(info.read_text())["port"] == start.port else None
+        if kind == "Tensorboard":
+            return int((start.runtime / "port").read_text())
+        found = _ADDRESS.search(process.last_output)
+        return int(found[1]) if found else None
+    return None
+
+
+def make_root(root: Path, links: Mapping[str, Path]) -> None:
+    """The root directory of a notebook: a link for each volume, and nothing else."""
+    remove_root(root)
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    root.chmod(0o700)
+    for name, place in links.items():
+        (root / name).symlink_to(place)
+    root.chmod(_ROOT_MODE)
+
+
+def remove_root(root: Path) -> None:
+    """Remove the links. Files that someone saved beside them are kept."""
+    with suppress(FileNotFoundError):
+        root.chmod(0o700)
+        for entry in os.scandir(root):
+            if entry.is_symlink():
+                Path(entry.path).unlink()
+        with suppress(OSError):
+            root.rmdir()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
