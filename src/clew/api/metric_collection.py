@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from clew.api.executions import Execution
     from clew.api.project import Project
 
-_METRICS_FILE = "metrics.json"
-_EVENT_FILE = "events.out.tfevents."
+METRICS_FILE = "metrics.json"
+EVENT_FILE = "events.out.tfevents."
 _LARGEST_FILE = 64 << 20
 """Bytes: larger files are skipped."""
 _LARGEST_INT = 1 << 64
@@ -67,7 +67,7 @@ def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list
 
     if ids := list(ids):
         return [
-            _measure_run(project.pipelines.show(name))
+            measure_run(project.pipelines.show(name))
             if is_run(name)
             else _measure_execution(project, project.execution(name))
             for name in ids
@@ -75,7 +75,7 @@ def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list
     runs = [project.pipelines.show(run.uid) for run in project.pipelines.list()[-limit:]]
     tasks = {execution for run in runs for task in run.tasks for execution in task.attempts}
     executions = [one for one in project.executions() if one.id not in tasks][-limit:]
-    measured = [*map(_measure_run, runs)]
+    measured = [*map(measure_run, runs)]
     measured += [_measure_execution(project, execution) for execution in executions]
     found = [one for one in measured if one.metrics]
     return sorted(
@@ -89,14 +89,14 @@ def _measure_execution(project: Project, execution: Execution) -> Measured:
     for file in execution.files if execution.output_count else ():
         name = file.path.rsplit("/", 1)[-1]
         readable = file.written and file.digest and (file.size or 0) <= _LARGEST_FILE
-        if not readable or not (name == _METRICS_FILE or name.startswith(_EVENT_FILE)):
+        if not readable or not (name == METRICS_FILE or name.startswith(EVENT_FILE)):
             continue
         try:
             content = project.read(f"{execution.id}:{file.path}", most=_LARGEST_FILE)
         except ClewError:  # not stored, too large, or damaged: fsck tells
             continue
-        if name == _METRICS_FILE:
-            metrics.update(_read_metrics_file(content))
+        if name == METRICS_FILE:
+            metrics.update(read_metrics_file(content))
         else:
             series.update(read_scalars(content))
     metrics.update({tag: values[-1][1] for tag, values in series.items()})
@@ -111,7 +111,7 @@ def _measure_execution(project: Project, execution: Execution) -> Measured:
     )
 
 
-def _read_metrics_file(content: bytes) -> dict[str, float]:
+def read_metrics_file(content: bytes) -> dict[str, float]:
     try:
         return dict(_numbers(json.loads(content)))
     except (ValueError, RecursionError):
@@ -129,7 +129,7 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
         yield name, value
 
 
-def _measure_run(run: RunWithTasks) -> Measured:
+def measure_run(run: RunWithTasks) -> Measured:
     """A metric that several tasks log has the name of its task before it."""
     logged = [
         (task.name, metric, value)

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from clew.errors import ClewError
 from clew.server import web_app
+from clew.server.catalogue.activities.index import ActivityIndex
 from clew.server.http.access_log import AccessLog
 from clew.server.http.authentication import Authentication, TokenLogin
 from clew.server.http.client_limits import Limits, RequestLimiter
@@ -27,8 +28,10 @@ from clew.server.metrics import Metrics
 from clew.server.proxy.app_origin import AppHostCheck, AppLogin, AppOrigin, AppRedirect
 from clew.server.proxy.routing import ROUTE_NAMES, PortRouter, Proxy, TargetRouter
 from clew.server.server_state import Service
+from clew.server.storage_meter import StorageMeter
 from clew.server.v1 import ingest, record_download, routes
 from clew.server.v1.cli import content, queries, rerun_commands
+from clew.server.v1.runs.run_progress import database_version
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -44,6 +47,8 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     app.state.metrics = metrics
     app.state.intake = IngestTransfers(service.directory.store)
     app.state.sessions = sessions
+    app.state.activity_index = ActivityIndex(lambda: database_version(service))
+    app.state.storage = StorageMeter(service)
     app.state.cookies = (cookie, apps_cookie)
     app.add_exception_handler(ClewError, _handle_clew_error)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)

@@ -60,7 +60,8 @@ def facets(
 
 
 def git(cwd: Path, environ: Mapping[str, str]) -> dict[str, str | bool | None] | None:
-    """The commit of the repository that contains `cwd`, and whether tracked files differ from it.
+    """The commit and branch of the repository that contains `cwd`, and whether tracked files differ
+    from the commit.
 
     None without a repository or git, or if git does not trust the repository. `dirty` is None if
     the comparison takes too long; `commit` is None before the first commit. Untracked files do not
@@ -79,8 +80,13 @@ def git(cwd: Path, environ: Mapping[str, str]) -> dict[str, str | bool | None] |
     oid = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
     if not oid:
         return None
-    dirty = any(not line.startswith("#") for line in lines)
-    return {"commit": None if oid == "(initial)" else oid, "dirty": dirty}
+    head = next((line for line in lines if line.startswith("# branch.head ")), "")
+    branch = head.removeprefix("# branch.head ")
+    return {
+        "commit": None if oid == "(initial)" else oid,
+        "dirty": any(not line.startswith("#") for line in lines),
+        "branch": None if branch in ("", "(detached)") else branch,
+    }
 
 
 def _git(top: Path, environ: Mapping[str, str], *arguments: str) -> str | None:

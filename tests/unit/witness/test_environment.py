@@ -79,16 +79,17 @@ def repository(tmp_path: Path) -> Path:
 
 
 def test_git_finds_commit_and_dirty_state_from_a_subdirectory(repository: Path) -> None:
-    assert git(repository, PLAIN) == {"commit": None, "dirty": True}
+    branch = run_git(repository, "symbolic-ref", "--short", "HEAD")
+    assert git(repository, PLAIN) == {"commit": None, "dirty": True, "branch": branch}
     run_git(repository, "commit", "-qm", "first")
     below = repository / "a" / "b"
     below.mkdir(parents=True)
     commit = run_git(repository, "rev-parse", "HEAD")
-    assert git(below, PLAIN) == {"commit": commit, "dirty": False}
+    assert git(below, PLAIN) == {"commit": commit, "dirty": False, "branch": branch}
     (below / "new").write_text("untracked")
-    assert git(below, PLAIN) == {"commit": commit, "dirty": False}
+    assert git(below, PLAIN) == {"commit": commit, "dirty": False, "branch": branch}
     (repository / "code.py").write_text("2\n")
-    assert git(below, PLAIN) == {"commit": commit, "dirty": True}
+    assert git(below, PLAIN) == {"commit": commit, "dirty": True, "branch": branch}
 
 
 def test_git_leaves_the_repository_as_it_is(repository: Path) -> None:
@@ -113,6 +114,7 @@ def test_a_worktree_is_a_repository(repository: Path) -> None:
     assert git(repository / "tree", PLAIN) == {
         "commit": run_git(repository, "rev-parse", "HEAD"),
         "dirty": False,
+        "branch": "tree",
     }
 
 

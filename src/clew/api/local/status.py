@@ -74,13 +74,13 @@ def measure_store(project: ProjectState) -> StoreSize:
     with suppress(Busy), Store(project.directory.store) as store:
         reclaimable = store.gc(lambda: list_live_digests(project.graph), dry_run=True).bytes
     return StoreSize(
-        bytes=_disk_usage(project.directory.store),
+        bytes=measure_disk_usage(project.directory.store),
         reclaimable=reclaimable,
         cached=clear_cache(project.directory.cache, dry_run=True),
     )
 
 
-def _disk_usage(directory: Path) -> int:
+def measure_disk_usage(directory: Path) -> int:
     total = 0
     for parent, _, names in os.walk(directory):
         for name in names:

@@ -40,7 +40,7 @@ AND NOT EXISTS (SELECT 1 FROM started w
 _ONE = EXECUTIONS.replace("{}", "AND x.id = ?")
 _END = 14
 """The first column of EXECUTIONS that is of an end."""
-_TASK_LABEL = re.compile(r"(r[1-9]\d{0,15}/[^:]+?)(?:~\d+)?")
+TASK_LABEL = re.compile(r"(r[1-9]\d{0,15}/[^:]+?)(?:~\d+)?")
 """The label of the first process of a task. Other attempts have directories `train~2`."""
 _FAMILY = """
 SELECT x.id, x.uid, x.number, s.parent FROM execution x LEFT JOIN started s ON s.id = x.id
@@ -181,7 +181,7 @@ def _build_document(
         counted = count(graph, key)
         totals = [c if t is None else t for t, c in zip(totals, (*counted, None), strict=True)]
     processes, inputs, outputs, size, new_bytes = totals
-    task = _TASK_LABEL.fullmatch(label) if label else None
+    task = TASK_LABEL.fullmatch(label) if label else None
     return Execution(
         id=execution_id(number),
         uid=uid,

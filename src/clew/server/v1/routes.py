@@ -8,7 +8,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.responses import JSONResponse
 
 import clew
-from clew.server.v1 import changes, maintenance, status, traffic
+from clew.server.v1 import activities, changes, maintenance, status, traffic
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.document_router import describe_documents
 from clew.server.v1.records import executions, lineage, notes, versions
@@ -17,7 +17,7 @@ from clew.server.v1.runs import logs, run_progress, runs
 PREFIX = "/api/v1"
 _MODULES = (
     *(executions, versions, lineage, notes, maintenance, status, traffic),
-    changes,
+    *(activities, changes),
     *(run_progress, logs, runs),
 )
 """Modules with more specific paths come first: the first matching route wins."""

@@ -52,7 +52,7 @@ def list_executions(
 ) -> ExecutionPage:
     """Executions that match all filters, newest first."""
     graph, alive = project.graph, project.is_alive
-    start = _parse_time(since) if since else None
+    start = parse_time(since) if since else None
     conditions = parse_conditions(
         filters or (), since=start, workers=workers, foreign=graph.foreign
     )
@@ -68,7 +68,7 @@ def list_executions(
     return ExecutionPage(executions=shown, next=shown[-1].id if more else None, total=total)
 
 
-def _parse_time(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

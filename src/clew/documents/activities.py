@@ -1,0 +1,108 @@
+"""Executions and pipeline runs in one table, and the first page, which summarizes them."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from clew.documents.document import Document
+from clew.documents.ids import ExecutionId, TaskId, Uid
+
+ActivityType = Literal["execution", "task", "run"]
+ActivityState = Literal["pending", "running", "done", "succeeded", "failed", "broken", "canceled"]
+
+
+class Git(Document, frozen=True, kw_only=True):
+    """The state of the working directory that the command ran in."""
+
+    commit: str | None
+    dirty: bool
+    branch: str | None
+
+
+class Activity(Document, frozen=True, kw_only=True):
+    """An execution, or a pipeline run."""
+
+    id: str
+    """`e2`, `r1`; the uid of a run that has not started."""
+    uid: Uid
+    type: ActivityType
+    name: str | None
+    state: ActivityState
+    command: tuple[str, ...]
+    """Empty for a run."""
+    started: datetime | None
+    """For a run that has not started: when it was requested."""
+    ended: datetime | None
+    seconds: float | None
+    parameters: dict[str, Any]
+    """The options of the command, or the inputs of the run: numbers, texts and booleans."""
+    metrics: dict[str, float | None]
+    """Null: not a finite number."""
+    git: Git | None
+    tags: tuple[str, ...]
+    agent: str | None
+    made_elsewhere: bool
+    kind: str
+    """`reference`, `repetition` or `modification`; of a run, `reference`."""
+    experiment: str | None
+    """The id of the experiment that a run belongs to."""
+    error: str | None
+    """Why it failed, in one line."""
+    of: ExecutionId | None
+    """The execution that it repeats."""
+    task: TaskId | None
+    archived: bool
+
+
+class ActivityPage(Document, frozen=True, kw_only=True):
+    """`next`: the `after` of the next page; null on the last page. `total`: the number on all
+    pages; only on the first page. `parameters`, `metrics`: all names that any activity has."""
+
+    activities: tuple[Activity, ...]
+    next: str | None
+    total: int | None
+    parameters: tuple[str, ...]
+    metrics: tuple[str, ...]
+    unmeasured: int
+    """How many ended activities have metrics that were not read yet: ask again soon."""
+
+
+class MainMetric(Document, frozen=True, kw_only=True):
+    name: str
+    value: float | None
+
+
+class Result(Activity, frozen=True, kw_only=True):
+    """An activity that ended well, and its most telling metric."""
+
+    main_metric: MainMetric | None
+
+
+class StorageUse(Document, frozen=True, kw_only=True):
+    """In bytes."""
+
+    bytes: int
+    """What the store takes on disk."""
+    reclaimable: int | None
+    """What `clew gc` would free; null if it is not known now."""
+    free: int
+    """What is free on the disk."""
+
+
+class Counts(Document, frozen=True, kw_only=True):
+    executions: int
+    runs: int
+    running: int
+    failed: int
+
+
+class Overview(Document, frozen=True, kw_only=True):
+    """What the first page shows. Newest first."""
+
+    running: tuple[Activity, ...]
+    failed: tuple[Activity, ...]
+    """Of the last 7 days; `error` says why."""
+    recent: tuple[Result, ...]
+    storage: StorageUse
+    quota: dict[str, Any] | None
+    """What the namespace may use; null without a quota."""
+    counts: Counts

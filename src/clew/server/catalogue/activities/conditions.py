@@ -1,0 +1,138 @@
+"""Turn what a user looks for into SQL conditions on the index.
+
+sort.py state:failed tag:baseline metrics.acc > 0.9 params.lr = 0.1 seconds > 60
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from clew.errors import UsageError
+from clew.prov.queries.execution_list import like
+from clew.prov.queries.tags import HAS_TAG
+from clew.server.catalogue.activities.summary_row import METRIC, PARAMETER
+
+STATES = ("pending", "running", "done", "succeeded", "failed", "broken", "canceled")
+_MOST_TERMS = 50
+_COMPARISON = re.compile(
+    r"(?:(metrics|params|parameters)\.(?:\"([^\"]{1,200})\"|([^\s=!<>\"]{1,200}))|(seconds))"
+    r"\s*(!=|<=|>=|=|<|>)\s*(?:\"([^\"]{0,500})\"|([^\s\"]{1,500}))"
+)
+_OPERATORS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_VALUE = """
+EXISTS (SELECT 1 FROM activity_value v WHERE v.activity = x.id AND v.kind = ? AND v.name = ?
+        AND {})
+"""
+_TAGGED = HAS_TAG.replace("{}", "t.value = ?")
+_NOTED = r"""
+(x.search LIKE ? ESCAPE '\' OR EXISTS (SELECT 1 FROM note n WHERE n.activity = x.id
+   AND n.name <> 'untag' AND lower(n.name || '=' || n.value) LIKE ? ESCAPE '\'))
+"""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A condition on the table `x`, and its parameters."""
+
+    sql: str
+    parameters: tuple[object, ...]
+
+
+Term = tuple[str, list[object]]
+
+
+def parse_conditions(
+    query: str = "",
+    *,
+    states: Iterable[str] = (),
+    types: Iterable[str] = ("execution", "run"),
+    kinds: Iterable[str] = (),
+    tags: Iterable[str] = (),
+    experiment: str | None = None,
+    since: datetime | None = None,
+    archived: bool = False,
+) -> Conditions:
+    """All of these must hold; of several states, types or kinds, one."""
+    terms: list[Term] = [_is_one_of("x.type", types)]
+    if not archived:
+        terms.append(("x.archived = 0", []))
+    if states := list(states):
+        terms.append(_is_one_of("x.state", map(_check_state, states)))
+    if kinds := list(kinds):
+        terms.append(_is_one_of("x.kind", kinds))
+    terms += [(_TAGGED, [tag]) for tag in tags]
+    if experiment is not None:
+        terms.append(("x.experiment = ?", [experiment]))
+    if since is not None:
+        terms.append(("x.started >= ?", [since.timestamp()]))
+    terms += _parse_query(query)
+    if len(terms) > _MOST_TERMS:
+        raise UsageError(f"the query has more than {_MOST_TERMS} terms", hint="use fewer words")
+    parameters = [parameter for _, more in terms for parameter in more]
+    return Conditions(" AND ".join(f"({sql})" for sql, _ in terms), tuple(parameters))
+
+
+def _parse_query(query: str) -> Iterator[Term]:
+    at = 0
+    for match in _COMPARISON.finditer(query):
+        yield from map(_parse_word, query[at : match.start()].split())
+        yield _parse_comparison(match)
+        at = match.end()
+    yield from map(_parse_word, query[at:].split())
+
+
+def _parse_word(word: str) -> Term:
+    key, colon, value = word.partition(":")
+    if colon and value:
+        if key == "state":
+            return "x.state = ?", [_check_state(value)]
+        if key == "tag":
+            return _TAGGED, [value]
+        if key in ("type", "kind", "experiment", "agent"):
+            return f"x.{key} = ?", [value]
+        if key == "name":
+            return r"lower(x.name) LIKE ? ESCAPE '\'", [like(value.lower())]
+        if key == "made" and value in ("here", "elsewhere"):
+            return "x.made_elsewhere = ?", [int(value == "elsewhere")]
+    pattern = like(word.lower())
+    return _NOTED, [pattern, pattern]
+
+
+def _parse_comparison(match: re.Match[str]) -> Term:
+    place, quoted, bare, column, symbol, quoted_value, bare_value = match.groups()
+    operator = _OPERATORS[symbol]
+    text = bare_value if quoted_value is None else quoted_value
+    number = _parse_number(text)
+    if column:
+        if number is None:
+            raise UsageError(f"{match[0]}: not a number", hint="seconds > 60")
+        return f"x.seconds {operator} ?", [number]
+    kind = METRIC if place == "metrics" else PARAMETER
+    values: list[object] = [kind, quoted or bare]
+    if number is not None:
+        return _VALUE.replace("{}", f"v.number {operator} ?"), [*values, number]
+    if kind == METRIC or operator not in ("=", "<>"):
+        raise UsageError(f"{match[0]}: {text} is not a number", hint="metrics.accuracy > 0.9")
+    accepted = (text, f'"{text}"')  # as JSON: true, "adam"
+    marks = "v.text IN (?, ?)" if operator == "=" else "v.text NOT IN (?, ?)"
+    return _VALUE.replace("{}", marks), [*values, *accepted]
+
+
+def _parse_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) < 1e300 else None
+
+
+def _check_state(state: str) -> str:
+    if state not in STATES:
+        raise UsageError(f"there is no state {state[:100]}", hint=", ".join(STATES))
+    return state
+
+
+def _is_one_of(column: str, values: Iterable[str]) -> Term:
+    wanted = list(values)
+    return f"{column} IN ({', '.join('?' * len(wanted))})", [*wanted]

@@ -1,0 +1,163 @@
+"""Executions and pipeline runs in one table, and the overview of the first page."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import Query, Request
+from msgspec import structs
+
+from clew.api.local.project import LocalProject
+from clew.documents.activities import (
+    Activity,
+    ActivityPage,
+    ActivityState,
+    ActivityType,
+    Counts,
+    MainMetric,
+    Overview,
+    Result,
+)
+from clew.server.catalogue.activities.conditions import parse_conditions
+from clew.server.catalogue.activities.index import ActivityIndex
+from clew.server.catalogue.activities.selection import (
+    count_activities,
+    count_by_state,
+    list_names,
+    select_activities,
+)
+from clew.server.catalogue.activities.sorting import Order, parse_sorting
+from clew.server.storage_meter import StorageMeter
+from clew.server.v1.dependencies import Limit, ProjectDep, Text
+from clew.server.v1.document_router import DocumentRouter
+from clew.server.v1.records.executions import Since, parse_time
+
+router = DocumentRouter(tags=["activities"])
+
+_SHOWN = 8
+"""Activities of each kind on the first page."""
+_FAILED_DAYS = 7
+_ACTIVE: tuple[ActivityState, ...] = ("running", "pending")
+_ENDED_WELL: tuple[ActivityState, ...] = ("done", "succeeded")
+_FAILED: tuple[ActivityState, ...] = ("failed", "broken")
+_TELLING = ("accuracy", "acc", "auc", "f1", "r2", "loss", "rmse", "mse", "mae")
+"""Parts of the names of metrics that say most, in this order."""
+
+
+@router.get("/activities")
+def list_activities(
+    request: Request,
+    project: ProjectDep,
+    q: Annotated[
+        str,
+        Query(
+            max_length=2000,
+            pattern=r"^[^\x00]*$",
+            description="Words of the name, command, git commit, tags or notes; `state:failed`,"
+            " `tag:x`, `name:x`, `type:run`, `kind:x`, `agent:x`, `made:elsewhere`;"
+            " `metrics.acc > 0.9`, `params.lr = 0.1`, `seconds < 60`.",
+        ),
+    ] = "",
+    state: Annotated[list[ActivityState] | None, Query(description="Any of these.")] = None,
+    types: Annotated[
+        list[ActivityType] | None,
+        Query(alias="type", description="Any of these; executions of tasks only if named."),
+    ] = None,
+    kind: Annotated[list[Text] | None, Query(max_length=10)] = None,
+    tag: Annotated[list[Text] | None, Query(max_length=10, description="All of these.")] = None,
+    experiment: Annotated[Text | None, Query(description="The id of an experiment.")] = None,
+    since: Since | None = None,
+    archived: Annotated[bool, Query(description="Include archived runs.")] = False,
+    sort: Annotated[
+        Text,
+        Query(
+            max_length=300,
+            description="`started`, `ended`, `seconds`, `name`, `state`, `type`, `kind`, `agent`,"
+            " `experiment`, `metrics.NAME` or `params.NAME`.",
+        ),
+    ] = "started",
+    order: Order = "desc",
+    limit: Limit = 100,
+    after: Annotated[
+        str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,3000}$", description="`next` of a page.")
+    ] = None,
+) -> ActivityPage:
+    """Executions and pipeline runs that meet all conditions. Those without a value to sort by come
+    last."""
+    conditions = parse_conditions(
+        q,
+        states=state or (),
+        types=types or ("execution", "run"),
+        kinds=kind or (),
+        tags=tag or (),
+        experiment=experiment,
+        since=parse_time(since) if since else None,
+        archived=archived,
+    )
+    sorting = parse_sorting(sort, order)
+    unmeasured = _refresh(request, project)
+    graph = project.graph
+    page = select_activities(graph, conditions, sorting, limit=limit, after=after)
+    parameters, metrics = list_names(graph)
+    return ActivityPage(
+        activities=tuple(page.activities),
+        next=page.next,
+        total=count_activities(graph, conditions) if after is None else None,
+        parameters=parameters,
+        metrics=metrics,
+        unmeasured=unmeasured,
+    )
+
+
+@router.get("/overview")
+def get_overview(request: Request, project: ProjectDep) -> Overview:
+    """What the first page shows."""
+    _refresh(request, project)
+    graph = project.graph
+    week_ago = datetime.now(UTC) - timedelta(days=_FAILED_DAYS)
+    newest = parse_sorting("started", "desc")
+
+    def select(states: tuple[ActivityState, ...], since: datetime | None) -> list[Activity]:
+        conditions = parse_conditions(states=states, since=since)
+        return select_activities(graph, conditions, newest, limit=_SHOWN).activities
+
+    storage: StorageMeter = request.app.state.storage
+    by_state = count_by_state(graph)
+
+    def count(kind: str | None = None, states: tuple[str, ...] = ()) -> int:
+        return sum(
+            number
+            for (one, state), number in by_state.items()
+            if kind in (None, one) and (not states or state in states)
+        )
+
+    return Overview(
+        running=tuple(select(_ACTIVE, None)),
+        failed=tuple(select(_FAILED, week_ago)),
+        recent=tuple(
+            Result(**structs.asdict(activity), main_metric=find_main_metric(activity.metrics))
+            for activity in select(_ENDED_WELL, None)
+        ),
+        storage=storage.measure(),
+        quota=None,
+        counts=Counts(
+            executions=count("execution"),
+            runs=count("run"),
+            running=count(states=_ACTIVE),
+            failed=count(states=_FAILED),
+        ),
+    )
+
+
+def find_main_metric(metrics: Mapping[str, float | None]) -> MainMetric | None:
+    """The metric with the most telling name; else the first one."""
+    for part in _TELLING:
+        for name, value in metrics.items():
+            if part in name.lower():
+                return MainMetric(name=name, value=value)
+    return next((MainMetric(name=name, value=value) for name, value in metrics.items()), None)
+
+
+def _refresh(request: Request, project: LocalProject) -> int:
+    index: ActivityIndex = request.app.state.activity_index
+    return index.refresh(project)
