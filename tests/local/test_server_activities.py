@@ -50,3 +50,24 @@ def test_the_overview_shows_what_failed_and_why(client: httpx2.Client) -> None:
     assert overview["counts"] == {"executions": 3, "runs": 0, "running": 0, "failed": 1}
     assert overview["storage"]["bytes"] > 0
     assert overview["storage"]["free"] > 0
+
+
+def test_a_comparison_shows_what_differs(client: httpx2.Client) -> None:
+    found = client.get("/comparison", params={"id": ["e1", "e2", "e3"]}).json()
+    assert [entry["id"] for entry in found["entries"]] == ["e1", "e2", "e3"]
+    rows = {
+        (section["name"], row["name"]): row
+        for section in found["sections"]
+        for row in section["rows"]
+    }
+    assert rows["parameters", "rate"]["values"] == [0.1, 0.2, 0.9]
+    assert rows["parameters", "rate"]["differs"]
+    assert rows["metrics", "accuracy"]["values"][:2] == [0.9, 0.8]
+    code = rows["code", "train.py"]
+    assert not code["differs"]
+    content = client.get(f"/versions/{code['versions'][0]}/content")
+    assert content.text == TRAIN
+    assert rows["outputs", "metrics.json"]["differs"]
+    assert {"environment", "command"} <= {section["name"] for section in found["sections"]}
+    for ids, status in ((["e1"], 422), (["e1", "e99"], 404), (["e1"] * 11, 422)):
+        assert client.get("/comparison", params={"id": ids}).status_code == status

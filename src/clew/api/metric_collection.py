@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ _LARGEST_FILE = 64 << 20
 _LARGEST_INT = 1 << 64
 _MOST_METRICS = 1000
 """Of one execution."""
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][-+]?\d{1,2})?")
 _KFP_METRICS = ("system.Metrics", "system.ClassificationMetrics")
 
 
@@ -69,21 +71,21 @@ def collect_metrics(project: Project, ids: Iterable[str], *, limit: int) -> list
         return [
             measure_run(project.pipelines.show(name))
             if is_run(name)
-            else _measure_execution(project, project.execution(name))
+            else measure_execution(project, project.execution(name))
             for name in ids
         ]
     runs = [project.pipelines.show(run.uid) for run in project.pipelines.list()[-limit:]]
     tasks = {execution for run in runs for task in run.tasks for execution in task.attempts}
     executions = [one for one in project.executions() if one.id not in tasks][-limit:]
     measured = [*map(measure_run, runs)]
-    measured += [_measure_execution(project, execution) for execution in executions]
+    measured += [measure_execution(project, execution) for execution in executions]
     found = [one for one in measured if one.metrics]
     return sorted(
         found, key=lambda one: one.started or datetime.min.replace(tzinfo=UTC), reverse=True
     )
 
 
-def _measure_execution(project: Project, execution: Execution) -> Measured:
+def measure_execution(project: Project, execution: Execution) -> Measured:
     metrics: dict[str, float] = {}
     series: dict[str, Series] = {}
     for file in execution.files if execution.output_count else ():
@@ -109,6 +111,12 @@ def _measure_execution(project: Project, execution: Execution) -> Measured:
         metrics=dict(list(metrics.items())[:_MOST_METRICS]),
         series=series,
     )
+
+
+def parse_parameter(value: Any) -> Any:
+    """The value of a parameter; a text that is a number, as a number: so 0.1 in a command and 0.1
+    as the input of a pipeline are one value."""
+    return json.loads(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
 
 
 def read_metrics_file(content: bytes) -> dict[str, float]:

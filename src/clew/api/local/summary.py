@@ -45,7 +45,7 @@ def summarize(graph: Graph, execution: ExecutionDetail) -> ExecutionSummary:
         (file, describe_file(file, packages if isinstance(packages, dict) else {}))
         for file in list_files(graph, found.key)
     ]
-    own = [(file, facts) for file, facts in described if _is_own(facts)]
+    own = [(file, facts) for file, facts in described if is_own(facts)]
     derivations = Derivations(graph, found, (file for file, _ in own))
     makers = {
         locator: execution_id(number)
@@ -74,7 +74,7 @@ def summarize(graph: Graph, execution: ExecutionDetail) -> ExecutionSummary:
     )
 
 
-def _is_own(facts: execution_details.File) -> bool:
+def is_own(facts: execution_details.File) -> bool:
     return facts.category in _CLASSES and not _NOT_SHOWN.search(facts.path)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Query, Request
 from msgspec import structs
 
+from clew.api.local.comparison.comparison import compare_activities
 from clew.api.local.project import LocalProject
 from clew.documents.activities import (
     Activity,
@@ -18,6 +19,7 @@ from clew.documents.activities import (
     Overview,
     Result,
 )
+from clew.documents.comparisons import ActivityComparison
 from clew.server.catalogue.activities.conditions import parse_conditions
 from clew.server.catalogue.activities.index import ActivityIndex
 from clew.server.catalogue.activities.selection import (
@@ -107,6 +109,24 @@ def list_activities(
         metrics=metrics,
         unmeasured=unmeasured,
     )
+
+
+@router.get("/comparison")
+def compare(
+    project: ProjectDep,
+    ids: Annotated[
+        list[Text],
+        Query(
+            alias="id",
+            min_length=2,
+            max_length=10,
+            description="Executions and runs.",
+            examples=[["e1", "e2"]],
+        ),
+    ],
+) -> ActivityComparison:
+    """Two to ten executions or runs side by side."""
+    return compare_activities(project, ids)
 
 
 @router.get("/overview")

@@ -2,12 +2,12 @@
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
+from clew.api.metric_collection import parse_parameter
 from clew.prov.graph import Graph
 
 CHANGING, ENDED, COMPLETE = range(3)
@@ -16,7 +16,6 @@ MOST_VALUES = 200
 """Parameters, and metrics, of one activity."""
 _LONGEST_NAME, _LONGEST_VALUE, _LONGEST_LINE = 200, 500, 500
 _LONGEST_COMMAND, _LONGEST_SEARCH = 4000, 8000
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][-+]?\d{1,3})?")
 PARAMETER, METRIC = "parameter", "metric"
 
 
@@ -97,9 +96,7 @@ def write_rows(graph: Graph, rows: Sequence[SummaryRow]) -> None:
 def parameter_values(parameters: Mapping[str, Any]) -> Iterable[Value]:
     """At most MOST_VALUES; long names and values are cut."""
     for name, given in list(parameters.items())[:MOST_VALUES]:
-        value = given
-        if isinstance(value, str) and _NUMBER.fullmatch(value):
-            value = json.loads(value)  # so that 0.1 and "0.1" are one value
+        value = parse_parameter(given)
         number = float(value) if is_number(value) else None
         if not isinstance(value, str | int | float | None):
             value = json.dumps(value)
