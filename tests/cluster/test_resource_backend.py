@@ -41,11 +41,16 @@ def account(space: Kube, tmp_path_factory: pytest.TempPathFactory) -> Iterator[K
         yield made
 
 
-@pytest.fixture(scope="module")
-def backend(account: Kube) -> Iterator[ResourceBackend]:
+def connect(account: Kube, *namespaces: str) -> ResourceBackend:
+    culling = Culling(enabled=False, idle_minutes=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBECONFIG", account.kubeconfig)
-        made = ResourceBackend(user="me", culling=Culling(enabled=False, idle_minutes=None))
+        return ResourceBackend(user="me", culling=culling, namespaces=namespaces)
+
+
+@pytest.fixture(scope="module")
+def backend(account: Kube) -> Iterator[ResourceBackend]:
+    made = connect(account)
     yield made
     made.close()
 
@@ -107,8 +112,10 @@ def test_refusals_say_why(kube: Kube, backend: ResourceBackend) -> None:
     assert backend.list("VolumeSnapshot", kube.namespace) == []
 
 
-def test_a_change_changes_the_version(space: Kube, backend: ResourceBackend) -> None:
-    key = Key("PersistentVolumeClaim", space.namespace, "watched")
+def test_a_change_changes_the_version(kube: Kube, account: Kube) -> None:
+    """Only changes in the namespaces that it uses."""
+    key = Key("PersistentVolumeClaim", kube.namespace, "watched")
+    backend = connect(account, kube.namespace)
     seen = backend.version()
     assert backend.version() == seen
 
@@ -118,12 +125,13 @@ def test_a_change_changes_the_version(space: Kube, backend: ResourceBackend) -> 
         assert seen >= before
         return seen > before
 
-    backend.create(in_space(space, claim("watched")))
+    backend.create(in_space(kube, claim("watched")))
     wait_until("it counts that there is a volume", changed)
     wait_until("it has an event", lambda: about(backend, key))
     wait_until("its event counts", changed)
     backend.delete(key)
     wait_until("its deletion counts", changed)
+    backend.close()
 
 
 def about(backend: ResourceBackend, key: Key) -> list[str]:

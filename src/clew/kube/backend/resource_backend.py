@@ -127,12 +127,16 @@ class ResourceBackend:
         with self._lock:
             if self._watch is None:
                 try:
-                    everywhere = self._all_namespaces() is not None
+                    self._watch = VersionWatch(self._client, self._watched_namespaces())
                 except Unavailable:
                     return 0
-                places = (None,) if everywhere else self.namespaces()
-                self._watch = VersionWatch(self._client, places)
         return self._watch.version()
+
+    def _watched_namespaces(self) -> Sequence[str | None]:
+        """None: all of them, by one watch."""
+        if self._patterns and not any("*" in name for name in self._patterns):
+            return self._patterns
+        return self.namespaces() if self._all_namespaces() is None else [None]
 
     def storage_classes(self) -> Sequence[StorageClass]:
         def is_default(found: Object) -> bool:

@@ -50,7 +50,11 @@ MANAGER = "clew-server"
 """The field manager: Kubernetes records under this name which fields the server wrote."""
 _PAGE = 500
 _TIMEOUT = httpx2.Timeout(30.0, connect=5.0)
-_ENDLESS = httpx2.Timeout(30.0, connect=5.0, read=None)
+WATCH_SECONDS = 120
+"""The API server ends a watch after so long."""
+_WATCH_TIMEOUT = httpx2.Timeout(30.0, connect=5.0, read=WATCH_SECONDS + 30.0)
+"""A watch without an end has lost its connection."""
+_LOG_TIMEOUT = httpx2.Timeout(30.0, connect=5.0, read=None)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]{0,251}[a-z0-9])?")
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 _METADATA_ONLY = {
@@ -180,7 +184,8 @@ class RestClient:
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """What a container printed and prints."""
         path, params = _log_request(namespace, pod, container, tail)
-        async with self._stream(path, {**params, "follow": "true"}) as answer:
+        given = {**params, "follow": "true"}
+        async with self._stream(path, given, timeout=_LOG_TIMEOUT) as answer:
             if answer.is_error:
                 raise explain_log_refusal(answer.status_code, _read_status(answer), pod, container)
             yield answer.aiter_raw()
@@ -191,8 +196,10 @@ class RestClient:
     ) -> AsyncIterator[AsyncIterator[Json]]:
         """The events of a watch: their objects have metadata only."""
         path = resource_path(kind, namespace)
-        given = {**params, "watch": "true"}
-        async with self._stream(path, given, headers=_METADATA_ONLY) as answer:
+        given = {**params, "watch": "true", "timeoutSeconds": str(WATCH_SECONDS)}
+        async with self._stream(
+            path, given, headers=_METADATA_ONLY, timeout=_WATCH_TIMEOUT
+        ) as answer:
             _raise_for_refusal(answer, kind, "")
 
             async def events() -> AsyncIterator[Json]:
@@ -210,15 +217,19 @@ class RestClient:
 
     @asynccontextmanager
     async def _stream(
-        self, path: str, params: Mapping[str, str], headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        params: Mapping[str, str],
+        *,
+        timeout: httpx2.Timeout,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[httpx2.Response]:
         """Begin a response that may never end. It has been read if it is a refusal.
 
         A client for each: streams would use up the connections of other requests, and each belongs
         to the event loop of its caller.
         """
-        limits = ConnectionParams(timeout=_ENDLESS)
-        async with AsyncClient(self._config, limits) as http:
+        async with AsyncClient(self._config, ConnectionParams(timeout=timeout)) as http:
             given = {**self._headers, **(headers or {})}
             with _failures_explained():
                 async with http.stream("GET", path, params=params, headers=given) as answer:

@@ -32,7 +32,8 @@ _FIRST_SECONDS = 5.0
 _RETRY_SECONDS = 5.0
 _MISSING_SECONDS = 30.0
 """How often a kind is looked for that the cluster does not have, or that may not be watched."""
-_WATCH_SECONDS = 300
+_PAUSE_SECONDS = 0.5
+"""Between two watches, so that one that ends at once does not load the API server."""
 
 
 @dataclass
@@ -106,6 +107,7 @@ class VersionWatch:
                     await self._list(watch)
                 watch.listed.set()
                 await self._watch(watch)
+                await asyncio.sleep(_PAUSE_SECONDS)
             except (NotFound, NotAllowed):
                 watch.listed.set()
                 await asyncio.sleep(_MISSING_SECONDS)
@@ -124,7 +126,6 @@ class VersionWatch:
             **watch.params,
             "resourceVersion": watch.position,
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(_WATCH_SECONDS),
         }
         async with self._client.watch(watch.kind, watch.namespace, params) as events:
             async for event in events:
