@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from clew.documents.document import Document
 from clew.documents.ids import ExecutionId, TaskId, Uid
+from clew.documents.workloads import Quota
 
 ActivityType = Literal["execution", "task", "run"]
 ActivityState = Literal["pending", "running", "done", "succeeded", "failed", "broken", "canceled"]
@@ -103,6 +104,6 @@ class Overview(Document, frozen=True, kw_only=True):
     """Of the last 7 days; `error` says why."""
     recent: tuple[Result, ...]
     storage: StorageUse
-    quota: dict[str, Any] | None
-    """What the namespace may use; null without a quota."""
+    quota: Quota | None
+    """Of the namespace; null without a quota."""
     counts: Counts

@@ -23,6 +23,25 @@ class Features(Document, frozen=True, kw_only=True):
     culling: Culling
 
 
+class QuotaUse(Document, frozen=True, kw_only=True):
+    """How much of one resource is used."""
+
+    resource: str
+    """As Kubernetes names it, such as `requests.cpu` or `persistentvolumeclaims`."""
+    used: str
+    limit: str
+    share: float
+    """`used` divided by `limit`."""
+
+
+class Quota(Document, frozen=True, kw_only=True):
+    """What a namespace may use."""
+
+    namespace: str
+    uses: tuple[QuotaUse, ...]
+    """Fullest first."""
+
+
 class StorageClass(Document, frozen=True, kw_only=True):
     """A kind of storage that new volumes can have."""
 

@@ -5,6 +5,7 @@
     notebooks, tensorboards, volumes   their state in plain words, and their list entries
     creation, edits     create and change resources
     details             everything about one resource
+    quotas              how much of a quota is used
     local               a back end with child processes as notebooks and directories as volumes
 
 Resources have the shape of Kubernetes in both back ends: the same custom resources as plain JSON.

@@ -3,8 +3,8 @@
 Resources are plain JSON with the fields that Kubernetes gives them, including
 `metadata.{name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations}` and the
 status that a controller writes. Kinds: `Notebook` (kubeflow.org/v1), `Tensorboard`, `PVCViewer`,
-`PodDefault`, `PersistentVolumeClaim`, `Pod`, `Event`, `VolumeSnapshot`. A back end that does not
-have a kind lists none of it.
+`PodDefault`, `PersistentVolumeClaim`, `Pod`, `Event`, `VolumeSnapshot`, `ResourceQuota`. A back end
+that does not have a kind lists none of it.
 
 All methods except `follow_log` block, and may be called from any thread. They raise errors of
 `clew.errors`, with the back end's own words in the message:

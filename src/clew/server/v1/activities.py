@@ -1,5 +1,6 @@
 """Executions and pipeline runs in one table, and the overview of the first page."""
 
+import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -20,6 +21,8 @@ from clew.documents.activities import (
     Result,
 )
 from clew.documents.comparisons import ActivityComparison
+from clew.documents.workloads import Quota
+from clew.errors import ClewError
 from clew.server.catalogue.activities.conditions import parse_conditions
 from clew.server.catalogue.activities.index import ActivityIndex
 from clew.server.catalogue.activities.selection import (
@@ -30,10 +33,13 @@ from clew.server.catalogue.activities.selection import (
 )
 from clew.server.catalogue.activities.sorting import Order, parse_sorting
 from clew.server.storage_meter import StorageMeter
-from clew.server.v1.dependencies import Limit, ProjectDep, Text
+from clew.server.v1.dependencies import Limit, ProjectDep, ServiceDep, Text
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.records.executions import Since, parse_time
+from clew.workloads.backend import Backend
+from clew.workloads.quotas import read_quota
 
+_LOG = logging.getLogger("clew.server")
 router = DocumentRouter(tags=["activities"])
 
 _SHOWN = 8
@@ -130,7 +136,14 @@ def compare(
 
 
 @router.get("/overview")
-def get_overview(request: Request, project: ProjectDep) -> Overview:
+def get_overview(
+    request: Request,
+    service: ServiceDep,
+    project: ProjectDep,
+    namespace: Annotated[
+        str | None, Query(max_length=63, description="Of the quota; default: the usual one.")
+    ] = None,
+) -> Overview:
     """What the first page shows."""
     _refresh(request, project)
     graph = project.graph
@@ -159,7 +172,7 @@ def get_overview(request: Request, project: ProjectDep) -> Overview:
             for activity in select(_ENDED_WELL, None)
         ),
         storage=storage.measure(),
-        quota=None,
+        quota=_find_quota(service.backend, namespace),
         counts=Counts(
             executions=count("execution"),
             runs=count("run"),
@@ -167,6 +180,18 @@ def get_overview(request: Request, project: ProjectDep) -> Overview:
             failed=count(states=_FAILED),
         ),
     )
+
+
+def _find_quota(backend: Backend | None, namespace: str | None) -> Quota | None:
+    """None also if the cluster does not answer: the rest of the page is there nevertheless."""
+    if backend is None:
+        return None
+    try:
+        place = namespace or backend.namespace
+        return read_quota(place, backend.list("ResourceQuota", place))
+    except ClewError as error:
+        _LOG.warning("cannot read the quota: %s", error)
+        return None
 
 
 def find_main_metric(metrics: Mapping[str, float | None]) -> MainMetric | None:
