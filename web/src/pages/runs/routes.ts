@@ -1,7 +1,6 @@
 import { createRoute } from "@tanstack/react-router";
 import { rootRoute } from "@/root-route";
 
-export const runRoutes = [
+export const runListRoutes = [
   createRoute({ getParentRoute: () => rootRoute, path: "/runs" }),
-  createRoute({ getParentRoute: () => rootRoute, path: "/runs/$id" }),
 ] as const;
