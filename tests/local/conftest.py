@@ -1,13 +1,20 @@
 """Fixtures that choose the database of a project, and a server for each worker."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.driver import Project
 from tests.local.server import Server, run_server
 from tests.local.upstream import TargetTable
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
+    from tests.local.web_app import WebApp
 
 BOTH = ["sqlite", "postgres"]
 
@@ -74,3 +81,26 @@ def server(served: Project, table: TargetTable) -> Iterator[Server]:
     """A server that tests share: each has names of its own, and stops nothing."""
     with run_server(served, "--runs", "2", "--targets", str(table.path)) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The project of `web_app`: empty. A module that shows something defines its own."""
+    return Project(tmp_path_factory.mktemp("web"))
+
+
+@pytest.fixture(scope="module")
+def web_options() -> tuple[str, ...]:
+    """The options of the server of `web_app`. A module may define its own."""
+    return ()
+
+
+@pytest.fixture(scope="module")
+def web_app(
+    browser: BrowserContext, web_project: Project, web_options: tuple[str, ...]
+) -> Iterator[WebApp]:
+    """The web app of a server of the module, opened by a user who is logged in."""
+    from tests.local.web_app import open_web_app
+
+    with open_web_app(browser, web_project, *web_options) as app:
+        yield app
