@@ -240,13 +240,16 @@ def test_a_viewer_cannot_take_over_a_route_of_the_server(tmp_path: Path) -> None
         server.client() as client,
         server.apps_client() as apps,
     ):
-        for path in ("volumes/me/files/", "volumes/me/files", "pvcviewer/me/files/", "api.x/a/b"):
+        for path in ("shares/me/files/", "shares/me/files", "pvcviewer/me/files/", "api.x/a/b"):
             assert apps.get(f"/{path}").status_code == 502, path
             assert client.get(f"/{path}").headers["location"].startswith(server.apps)
             for address in (server.address, server.apps):
                 assert httpx2.get(f"{address}/{path}").status_code == 401
         for first in ("api", "apis", "pipeline", "healthz", "readyz", "metrics"):
             assert client.get(f"/{first}/me/files/").status_code == 404, first
+            assert apps.get(f"/{first}/me/files/").status_code == 404, first
+        for first in ("volumes", "runs"):  # the web app's own pages
+            assert client.get(f"/{first}/me/files/").status_code == 200, first
             assert apps.get(f"/{first}/me/files/").status_code == 404, first
         for path in ("/api/v1/executions", "/apis/v2beta1/runs", "/pipeline/apis/v2beta1/runs"):
             assert client.get(path).status_code == 200, path
