@@ -63,6 +63,7 @@ SECTIONS = {
         "completion": "Print the completion script of a shell.",
     },
     "Serve": {
+        "up": "Open the web app of the project, with local notebooks and TensorBoards.",
         "server": "Serve the project over HTTP: the KFP API and Clew's own.",
         "viewer": "Browse and edit a directory in a web browser.",
         "operator": "Manage notebooks, TensorBoards and volume viewers on Kubernetes.",

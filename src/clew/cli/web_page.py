@@ -53,9 +53,19 @@ def open_target(
 
 def open_server(address: str, *, print_only: bool, as_json: bool) -> None:
     """Open a server's page. `address` may have a token."""
-    text = _REDIRECT.format(address=html.escape(address))
-    path = _write_page("server", urlsplit(address).netloc, text)
+    path = _write_redirect(address)
     _open_page(path.as_uri(), address, print_only=print_only, as_json=as_json)
+
+
+def show_server(address: str) -> None:
+    """Open a server's page if there is a browser; print nothing."""
+    if settings.load().display:
+        _start_browser(_write_redirect(address).as_uri())
+
+
+def _write_redirect(address: str) -> Path:
+    text = _REDIRECT.format(address=html.escape(address))
+    return _write_page("server", urlsplit(address).netloc, text)
 
 
 def _write_page(kind: str, name: str, text: str) -> Path:

@@ -1,13 +1,12 @@
-"""`clew server`: opens the sockets, starts the workers, serves, and shuts down in order."""
+"""`clew server` and `clew up`: open the sockets, start the workers, serve, shut down in order."""
 
 import logging
 import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import uvicorn
 
@@ -19,22 +18,20 @@ from clew.server.http.client_timeouts import make_protocol
 from clew.server.log_format import configure
 from clew.server.proxy.app_origin import AppOrigin, check_template
 from clew.server.proxy.routing import Proxy
-from clew.server.proxy.targets import Resolver, TargetFile
 from clew.server.proxy.usage import UsageRecorder
 from clew.server.proxy.websocket import MAX_MESSAGE_BYTES
 from clew.server.run_workers.schedule_loop import ScheduleLoop
 from clew.server.run_workers.worker_pool import WorkerPool
 from clew.server.server_state import Service
+from clew.server.sockets import bracket_ipv6, open_sockets
+from clew.server.workload_source import WorkloadSource
 from clew.settings import Settings
-from clew.workloads.backend import Backend
 
 _LOG = logging.getLogger("clew.server")
 _STOP_SECONDS = 4.5
 """How long the server may take to stop, for example while the database does not answer."""
 _THREAD_GRACE_SECONDS = 1.0
 """How long threads may go on after everything else has ended."""
-_BACKLOG = 2048
-"""Connections that may wait to be accepted."""
 
 
 class _Server(uvicorn.Server):
@@ -58,47 +55,45 @@ def serve(
     settings: Settings,
     *,
     host: str,
-    port: int,
-    graph: str | None,
-    runs: int | None,
-    on_host: bool,
-    targets: Path | None,
-    on_cluster: bool,
-    backend: Backend | None,
-    token_secret: str | None,
-    apps_port: int | None,
-    apps_origin: str | None,
+    ports: Sequence[int],
+    workloads: WorkloadSource,
+    command: str,
+    graph: str | None = None,
+    runs: int | None = None,
+    on_host: bool = False,
+    token_secret: str | None = None,
+    apps_port: int | None = None,
+    apps_origin: str | None = None,
     started: Callable[[str, str, str | None], None],
 ) -> None:
     """Serve until a signal ends the server.
 
-    `graph`: a PostgreSQL address that overrides the settings; `runs`: how many pipeline runs may
-    run at once; `on_host`: run container components as processes, without their images;
-    `targets`: a file of proxy targets; `on_cluster`: take the targets from the cluster instead;
-    `backend`: what runs notebooks, TensorBoards and volumes;
-    `token_secret`: the Kubernetes Secret that holds the token; `apps_port`: the port of the
-    targets, `port` + 1 if None; `apps_origin`: the origin of the targets as browsers see it;
-    `started`: called once the server listens, with its address, the token, and the address of
+    `ports`: it listens on the first one that is free; `workloads`: what runs notebooks,
+    TensorBoards and volumes, and what is proxied; it is closed at the end; `command`: as the user
+    knows it, for hints; `graph`: a PostgreSQL address that overrides the settings; `runs`: how
+    many pipeline runs may run at once; `on_host`: run container components as processes, without
+    their images; `token_secret`: the Kubernetes Secret that holds the token; `apps_port`: the port
+    of the targets, the next one if None; `apps_origin`: the origin of the targets as browsers see
+    it; `started`: called once the server listens, with its address, the token, and the address of
     the targets.
     """
     settings = replace(settings, graph=graph or settings.graph)
     token = settings.token or _load_token(directory, token_secret)
     limits = Limits()
     template = None if apps_origin is None else check_template(apps_origin)
-    resolver = _make_resolver(targets, on_cluster=on_cluster)
     configure()
     os.chdir(directory.root)  # relative paths in requests are relative to the project
-    sockets = [_open_socket(host, port)]
-    origin = None
-    if resolver is not None:
-        next_port = port + 1 if 0 < port < 65535 else 0
-        bind_port = next_port if apps_port is None else apps_port
-        sockets.append(_open_socket(host, bind_port, option="--apps-port"))
-        origin = AppOrigin(sockets[1].getsockname()[1], template)
+    has_apps = workloads.resolver is not None
+    try:
+        sockets = open_sockets(host, ports, apps_port, has_apps=has_apps, command=command)
+    except ClewError:
+        workloads.close()
+        raise
+    origin = AppOrigin(sockets[1].getsockname()[1], template) if has_apps else None
     service = Service(directory, settings, token)
     usage = UsageRecorder(service)
     config = uvicorn.Config(
-        build_app(service, limits, Proxy(resolver, usage, token), origin),
+        build_app(service, limits, Proxy(workloads.resolver, usage, token), origin),
         http=make_protocol(limits),
         log_config=None,
         access_log=False,
@@ -109,7 +104,7 @@ def serve(
         ws_max_size=MAX_MESSAGE_BYTES,
     )
     service.on_host = on_host
-    service.backend = backend
+    service.backend = workloads.backend
     count = len(os.sched_getaffinity(0)) if runs is None else runs
     workers = WorkerPool(service, count, on_host=on_host)
     schedules = ScheduleLoop(service)
@@ -117,8 +112,9 @@ def serve(
         workers.start()
         schedules.start()
         usage.start()
-        address = f"http://{_bracket_ipv6(host)}:{sockets[0].getsockname()[1]}"
-        apps = template or f"http://{_bracket_ipv6(host)}:{origin.port}" if origin else None
+        workloads.start(usage)
+        address = f"http://{bracket_ipv6(host)}:{sockets[0].getsockname()[1]}"
+        apps = template or f"http://{bracket_ipv6(host)}:{origin.port}" if origin else None
         server = _Server(config, service, workers)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(
@@ -129,6 +125,7 @@ def serve(
     finally:
         for listener in sockets:
             listener.close()
+        workloads.close()
         usage.close()
         schedules.close()
         workers.close()
@@ -152,14 +149,6 @@ def _exit_after(seconds: float, workers: WorkerPool) -> None:
     timer.start()
 
 
-def _make_resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None:
-    if on_cluster:
-        from clew.server.proxy.cluster_targets import ClusterTargets
-
-        return ClusterTargets()
-    return None if targets is None else TargetFile(targets.absolute())
-
-
 def _load_token(directory: ProjectDirectory, secret: str | None) -> str:
     local_token = directory.token.read_text().strip()
     if secret is None:
@@ -167,22 +156,3 @@ def _load_token(directory: ProjectDirectory, secret: str | None) -> str:
     from clew.kube.shared_secret import get_or_fill
 
     return get_or_fill(secret, "token", local_token)
-
-
-def _open_socket(host: str, port: int, *, option: str = "--port") -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise ClewError(
-            f"cannot listen on {host}:{port}: {error.strerror}", hint=f"clew server {option} 0"
-        ) from error
-    return listener
-
-
-def _bracket_ipv6(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

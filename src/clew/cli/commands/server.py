@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 from clew.cli.output import print_json, print_line, print_message
-
-if TYPE_CHECKING:
-    from clew.workloads.backend import Backend
 
 
 @click.command(
@@ -120,7 +116,9 @@ def command(
     from clew import settings
     from clew.api.local.project import open_local_project
     from clew.cli.kubernetes_extra import require_kubernetes
+    from clew.documents.workloads import Culling
     from clew.errors import NoProject, UsageError
+    from clew.server import workload_source
     from clew.server.listener import serve
 
     if on_cluster and targets:
@@ -152,27 +150,24 @@ def command(
             print_message(f"clew: notebooks, TensorBoards and viewers are served at {apps}")
         print_message(f"clew: serving {project.root}; end with Ctrl-C")
 
+    workloads = workload_source.NOTHING
+    if on_cluster:
+        told = Culling(enabled=culling, idle_minutes=idle_minutes if culling else None)
+        workloads = workload_source.from_cluster(namespaces, told)
+    elif targets:
+        workloads = workload_source.from_file(targets)
     serve(
         project.directory,
         project.settings,
         host=host,
-        port=port,
+        ports=(port,),
+        workloads=workloads,
+        command="clew server",
         graph=graph,
         runs=runs,
         on_host=on_host,
-        targets=targets,
-        on_cluster=on_cluster,
-        backend=_cluster(namespaces, culling, idle_minutes) if on_cluster else None,
         token_secret=token_secret,
         apps_port=apps_port,
         apps_origin=apps_origin,
         started=started,
     )
-
-
-def _cluster(namespaces: tuple[str, ...], culling: bool, idle_minutes: float) -> Backend:
-    from clew.documents.workloads import Culling
-    from clew.kube.backend.resource_backend import ResourceBackend
-
-    told = Culling(enabled=culling, idle_minutes=idle_minutes if culling else None)
-    return ResourceBackend(user="clew", namespaces=namespaces, culling=told)

@@ -8,9 +8,7 @@ from clew.kube import objects
 from clew.kube.backend_tokens import HEADER, derive_token
 from clew.kube.service_lookup import ServiceLookup
 from clew.kube.shared_secret import access_key
-from clew.server.proxy.targets import Target, TargetKey, check_header
-
-_KINDS = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
+from clew.server.proxy.targets import KINDS, Target, TargetKey, check_header
 
 
 class ClusterTargets:
@@ -45,7 +43,7 @@ class ClusterTargets:
 
 
 def _resource_key(key: TargetKey) -> objects.Key:
-    return objects.Key(_KINDS[key.kind], key.namespace, key.name)
+    return objects.Key(KINDS[key.kind], key.namespace, key.name)
 
 
 def _valid_headers(given: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:

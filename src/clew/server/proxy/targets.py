@@ -19,6 +19,8 @@ PREFIXES = {
     "pvcviewers": "pvcviewer",
 }
 """The kind for the first segment of a path; Kubeflow writes viewers both ways."""
+KINDS = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
+"""The kind of the resource behind each kind of target."""
 _NAME = rb"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
 _PATH = re.compile(rb"/([a-zA-Z0-9][-\w.~]*)/(%s)/(%s)(?=/|$)" % (_NAME, _NAME))
 _ADDRESS = re.compile(r"(?:http://)?(\[[0-9a-fA-F:.]+\]|[^/:\[\]]+):(\d{1,5})/?")

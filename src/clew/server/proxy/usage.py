@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from clew.errors import ClewError
 from clew.server.catalogue import proxy_traffic
@@ -53,6 +54,14 @@ class UsageRecorder:
 
     def of(self, key: TargetKey) -> TargetUsage:
         return self._usage.setdefault(key, TargetUsage())
+
+    def last_uses(self) -> dict[TargetKey, datetime]:
+        """When each target was last used through this server. Any thread may ask."""
+        return {
+            key: datetime.fromtimestamp(usage.last / 1e9, UTC)
+            for key, usage in list(self._usage.items())
+            if usage.last
+        }
 
     def start(self) -> None:
         self._thread.start()

@@ -39,17 +39,18 @@ class Culler:
         supervisor: Supervisor,
         *,
         idle_minutes: float | None,
-        traffic: TrafficSource,
     ) -> None:
         self._files = files
         self._supervisor = supervisor
         minutes = _NEVER_MINUTES if idle_minutes is None else idle_minutes
         self._culling = Culling(idle=timedelta(minutes=minutes))
-        self._traffic = traffic
+        self._traffic: TrafficSource = dict
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="culler", daemon=True)
 
-    def start(self) -> None:
+    def start(self, traffic: TrafficSource) -> None:
+        """`traffic`: when each resource was last used through the proxy."""
+        self._traffic = traffic
         self._thread.start()
 
     def close(self) -> None:

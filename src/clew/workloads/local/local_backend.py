@@ -1,16 +1,13 @@
 """The back end of one machine: satisfies `workloads.backend.Backend` with processes and files."""
 
-import fcntl
 import getpass
-import logging
-import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from clew.documents.workloads import Culling, Features, StorageClass
-from clew.errors import Busy, Exists, NotAllowed, NotFound
+from clew.errors import Exists, NotAllowed, NotFound
 from clew.kube.objects import Json, Key, Object, name_of
 from clew.project_directory import ProjectDirectory
 from clew.workloads.local.culler import Culler, TrafficSource
@@ -18,6 +15,7 @@ from clew.workloads.local.installer import Installer, Interpreters
 from clew.workloads.local.launch_plan import Planner, claims_used_by
 from clew.workloads.local.pods import make_pod, owner_of_pod
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles, merge
+from clew.workloads.local.server_lock import ServerLock
 from clew.workloads.local.supervisor import PROCESS_KINDS, Address, Supervisor
 from clew.workloads.local.validation import check_namespace, check_resource
 from clew.workloads.local.volume_directories import (
@@ -27,7 +25,6 @@ from clew.workloads.local.volume_directories import (
     project_created,
 )
 
-_LOG = logging.getLogger("clew.workloads")
 _CLAIM = "PersistentVolumeClaim"
 
 
@@ -42,13 +39,11 @@ class LocalBackend:
         directory: ProjectDirectory,
         *,
         idle_minutes: float | None = None,
-        traffic: TrafficSource = dict,
     ) -> None:
         """`idle_minutes`: when unused notebooks are stopped, unless they have a limit of their own;
-        None: never. `traffic`: when each target was last used through the proxy."""
+        None: never."""
+        self.lock = ServerLock(lock_path(directory))
         own = directory.path / "workloads"
-        own.mkdir(mode=0o700, exist_ok=True)
-        self._lock_file = _lock(own / "lock")
         self.user = getpass.getuser()
         self._idle_minutes = idle_minutes
         self._files = ResourceFiles(own / "resources")
@@ -68,21 +63,20 @@ class LocalBackend:
             runtime=self._runtime,
         )
         self.programs = Installer(programs, interpreters, on_change=self._programs_changed)
-        self._culler = Culler(
-            self._files, self._supervisor, idle_minutes=idle_minutes, traffic=traffic
-        )
+        self._culler = Culler(self._files, self._supervisor, idle_minutes=idle_minutes)
 
-    def start(self) -> None:
-        """Start all notebooks, TensorBoards and viewers that are not stopped."""
+    def start(self, traffic: TrafficSource = dict) -> None:
+        """Start all notebooks, TensorBoards and viewers that are not stopped. `traffic`: when each
+        was last used through the proxy."""
         self._supervisor.start()
-        self._culler.start()
+        self._culler.start(traffic)
 
     def close(self) -> None:
         self._culler.close()
         self.programs.close()
         self._supervisor.close()
         shutil.rmtree(self._runtime, ignore_errors=True)
-        os.close(self._lock_file)
+        self.lock.close()
 
     def namespaces(self) -> Sequence[str]:
         return (NAMESPACE,)
@@ -226,15 +220,8 @@ class LocalBackend:
             raise NotAllowed("the volume project is the project itself: it cannot be changed")
 
 
-def _lock(path: Path) -> int:
-    """The lock of the one server that runs the notebooks; held until the process ends."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise Busy(
-            "another `clew up` already serves the notebooks of this project",
-            hint="use the address that it printed, or end it first",
-        ) from error
-    return descriptor
+def lock_path(directory: ProjectDirectory) -> Path:
+    """The file of the `ServerLock` of a project."""
+    own = directory.path / "workloads"
+    own.mkdir(mode=0o700, exist_ok=True)
+    return own / "lock"

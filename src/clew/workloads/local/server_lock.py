@@ -1,0 +1,69 @@
+"""The lock of the one server that runs the notebooks of a project, and the address of that server.
+
+The kernel releases the lock when the process ends, however it ends. The file's content belongs to
+whoever holds the lock: a new holder empties it first.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from clew.errors import Busy
+
+_POLL_SECONDS = 0.05
+_MAX_BYTES = 4096
+
+
+class RunningServer(NamedTuple):
+    address: str
+    token_digest: str
+    """So that another process can tell whether it knows the token."""
+
+
+class ServerLock:
+    """Held until it is closed, or the process ends. Children do not inherit it."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises Busy if another server holds the lock."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._descriptor = os.open(path, flags, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._descriptor)
+            raise Busy(
+                "another `clew up` already serves the notebooks of this project",
+                hint="use the address that it printed, or end it first",
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+
+    def publish(self, server: RunningServer) -> None:
+        """Tell other processes where this server is."""
+        os.pwrite(self._descriptor, json.dumps(server._asdict()).encode(), 0)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def find_running(
+    path: Path, seconds: float, *, clock: Callable[[], float] = time.monotonic
+) -> RunningServer | None:
+    """The server that holds the lock. Waits for so long if it has not said its address yet; None:
+    it did not, or it has ended."""
+    end = clock() + seconds
+    while True:
+        with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return None  # nobody holds it
+            except BlockingIOError:
+                found = json.loads(file.read(_MAX_BYTES))
+                return RunningServer(str(found["address"]), str(found["token_digest"]))
+        if clock() > end:
+            return None
+        time.sleep(_POLL_SECONDS)
