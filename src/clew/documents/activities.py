@@ -46,6 +46,7 @@ class Activity(Document, frozen=True, kw_only=True):
     """`reference`, `repetition` or `modification`; of a run, `reference`."""
     experiment: str | None
     """The id of the experiment that a run belongs to."""
+    experiment_name: str | None = None
     error: str | None
     """Why it failed, in one line."""
     of: ExecutionId | None
@@ -56,7 +57,8 @@ class Activity(Document, frozen=True, kw_only=True):
 
 class ActivityPage(Document, frozen=True, kw_only=True):
     """`next`: the `after` of the next page; null on the last page. `total`: the number on all
-    pages; only on the first page. `parameters`, `metrics`: all names that any activity has."""
+    pages; null if the page was asked for with `after`. `parameters`, `metrics`: all names that any
+    activity has."""
 
     activities: tuple[Activity, ...]
     next: str | None
@@ -65,6 +67,39 @@ class ActivityPage(Document, frozen=True, kw_only=True):
     metrics: tuple[str, ...]
     unmeasured: int
     """How many ended activities have metrics that were not read yet: ask again soon."""
+
+
+class MetricRange(Document, frozen=True, kw_only=True):
+    """Of the finite values of a metric."""
+
+    min: float
+    max: float
+    mean: float
+
+
+class ActivityGroup(Document, frozen=True, kw_only=True):
+    """Activities that have something in common."""
+
+    key: str | None
+    """What `group` takes to list them; null: those without such a value."""
+    label: str | None
+    """The value in words: the name of an experiment; null if there is none."""
+    total: int
+    states: dict[ActivityState, int]
+    """How many are in each state."""
+    newest: datetime | None
+    """When the latest of them started."""
+    seconds: float | None
+    """How long they took on average."""
+    metrics: dict[str, MetricRange]
+    """Of those that were asked for."""
+
+
+class ActivityGroups(Document, frozen=True, kw_only=True):
+    """The groups with the newest activities first. `left_out`: how many more there are."""
+
+    groups: tuple[ActivityGroup, ...]
+    left_out: int
 
 
 class MainMetric(Document, frozen=True, kw_only=True):

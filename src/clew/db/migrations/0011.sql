@@ -25,6 +25,7 @@ CREATE TABLE activity_summary (
     made_elsewhere {int} NOT NULL,
     error TEXT,
     git TEXT,
+    git_commit TEXT,
     command TEXT NOT NULL,
     search TEXT NOT NULL
 );

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Depends, Query, Request
 from msgspec import structs
+from pydantic import StringConstraints
 
 from clew.api.local.comparison.comparison import compare_activities
 from clew.api.local.project import LocalProject
 from clew.documents.activities import (
     Activity,
+    ActivityGroups,
     ActivityPage,
     ActivityState,
     ActivityType,
@@ -23,7 +25,12 @@ from clew.documents.activities import (
 from clew.documents.comparisons import ActivityComparison
 from clew.documents.workloads import Quota
 from clew.errors import ClewError
-from clew.server.catalogue.activities.conditions import parse_conditions
+from clew.server.catalogue.activities.conditions import Conditions, parse_conditions
+from clew.server.catalogue.activities.grouping import (
+    group_activities,
+    is_in_group,
+    parse_grouping,
+)
 from clew.server.catalogue.activities.index import ActivityIndex
 from clew.server.catalogue.activities.selection import (
     count_activities,
@@ -42,6 +49,7 @@ from clew.workloads.quotas import read_quota
 _LOG = logging.getLogger("clew.server")
 router = DocumentRouter(tags=["activities"])
 
+Grouped = Annotated[Text, StringConstraints(max_length=300)]
 _SHOWN = 8
 """Activities of each kind on the first page."""
 _FAILED_DAYS = 7
@@ -52,18 +60,15 @@ _TELLING = ("accuracy", "acc", "auc", "f1", "r2", "loss", "rmse", "mse", "mae")
 """Parts of the names of metrics that say most, in this order."""
 
 
-@router.get("/activities")
-def list_activities(
-    request: Request,
-    project: ProjectDep,
+def _parse_filter(
     q: Annotated[
         str,
         Query(
             max_length=2000,
             pattern=r"^[^\x00]*$",
             description="Words of the name, command, git commit, tags or notes; `state:failed`,"
-            " `tag:x`, `name:x`, `type:run`, `kind:x`, `agent:x`, `made:elsewhere`;"
-            " `metrics.acc > 0.9`, `params.lr = 0.1`, `seconds < 60`.",
+            ' `tag:x`, `name:"a b"`, `type:run`, `kind:x`, `agent:x`, `experiment:x`,'
+            " `made:elsewhere`; `metrics.acc > 0.9`, `params.lr = 0.1`, `seconds < 60`.",
         ),
     ] = "",
     state: Annotated[list[ActivityState] | None, Query(description="Any of these.")] = None,
@@ -76,6 +81,33 @@ def list_activities(
     experiment: Annotated[Text | None, Query(description="The id of an experiment.")] = None,
     since: Since | None = None,
     archived: Annotated[bool, Query(description="Include archived runs.")] = False,
+    by: Annotated[Grouped | None, Query(description="Only a group of this grouping.")] = None,
+    group: Annotated[
+        Text | None,
+        Query(description="The key of the group; without it, those that are in no other group."),
+    ] = None,
+) -> Conditions:
+    return parse_conditions(
+        q,
+        states=state or (),
+        types=types or (),
+        kinds=kind or (),
+        tags=tag or (),
+        experiment=experiment,
+        since=parse_time(since) if since else None,
+        archived=archived,
+        more=[] if by is None else [is_in_group(by, group)],
+    )
+
+
+Filter = Annotated[Conditions, Depends(_parse_filter)]
+
+
+@router.get("/activities")
+def list_activities(
+    request: Request,
+    project: ProjectDep,
+    conditions: Filter,
     sort: Annotated[
         Text,
         Query(
@@ -89,23 +121,16 @@ def list_activities(
     after: Annotated[
         str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,3000}$", description="`next` of a page.")
     ] = None,
+    offset: Annotated[
+        int, Query(ge=0, le=10_000_000, description="How many to skip, for a table.")
+    ] = 0,
 ) -> ActivityPage:
     """Executions and pipeline runs that meet all conditions. Those without a value to sort by come
     last."""
-    conditions = parse_conditions(
-        q,
-        states=state or (),
-        types=types or ("execution", "run"),
-        kinds=kind or (),
-        tags=tag or (),
-        experiment=experiment,
-        since=parse_time(since) if since else None,
-        archived=archived,
-    )
     sorting = parse_sorting(sort, order)
     unmeasured = _refresh(request, project)
     graph = project.graph
-    page = select_activities(graph, conditions, sorting, limit=limit, after=after)
+    page = select_activities(graph, conditions, sorting, limit=limit, after=after, offset=offset)
     parameters, metrics = list_names(graph)
     return ActivityPage(
         activities=tuple(page.activities),
@@ -115,6 +140,30 @@ def list_activities(
         metrics=metrics,
         unmeasured=unmeasured,
     )
+
+
+@router.get("/activities/groups")
+def list_groups(
+    request: Request,
+    project: ProjectDep,
+    conditions: Filter,
+    into: Annotated[
+        Grouped,
+        Query(
+            description="`name`, `state`, `type`, `kind`, `agent`, `git`, `experiment`, `tag` or"
+            " `params.NAME`.",
+            examples=["git"],
+        ),
+    ],
+    metric: Annotated[
+        list[Text] | None, Query(max_length=20, description="Metrics to give the range of.")
+    ] = None,
+) -> ActivityGroups:
+    """Groups of the activities that meet all conditions. `activities` with `by` and `group` lists
+    those of one group."""
+    grouping = parse_grouping(project.graph, into)
+    _refresh(request, project)
+    return group_activities(project.graph, conditions, grouping, metrics=metric or ())
 
 
 @router.get("/comparison")

@@ -91,6 +91,7 @@ def _build_row(graph: Graph, row: tuple[Any, ...], alive: IsRunning) -> SummaryR
         made_elsewhere=int(bool(elsewhere) or graph.foreign),
         error=_describe_end(status, signal) if state == "failed" else None,
         git=None if git is None else json.dumps(git),
+        git_commit=None if git is None else git["commit"],
         command=command_text(command),
         search=search_text([execution_id(number), uid, name, label, agent, *command, *git_words]),
         values=distinct(parameter_values({p.name: p.value or True for p in listed})),

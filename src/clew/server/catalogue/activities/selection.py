@@ -25,6 +25,7 @@ SELECT activity, kind, name, number, text FROM activity_value WHERE activity IN 
 ORDER BY activity, position
 """
 _NUMBERS = "SELECT id, number FROM execution WHERE id IN ({})"
+_EXPERIMENTS = "SELECT id, name FROM experiment WHERE id IN ({})"
 _NAMES = """
 WITH RECURSIVE names (name) AS (
   SELECT min(name) FROM activity_value WHERE project = ? AND kind = ?
@@ -47,17 +48,25 @@ class Page(NamedTuple):
 
 
 def select_activities(
-    graph: Graph, conditions: Conditions, sorting: Sorting, *, limit: int, after: str | None = None
+    graph: Graph,
+    conditions: Conditions,
+    sorting: Sorting,
+    *,
+    limit: int,
+    after: str | None = None,
+    offset: int = 0,
 ) -> Page:
-    """At most `limit` activities after a position, and the position after them."""
+    """At most `limit` activities after a position, or after so many others, and the position after
+    them. A table that is scrolled to any place needs the offset; whoever reads all pages needs
+    positions, which do not shift when activities are added."""
     sql = f"SELECT {sorting.keys}, {_COLUMNS} FROM activity_summary x {sorting.join}"
     sql += f" WHERE x.project = ? AND {conditions.sql}"
     parameters = [*sorting.parameters, graph.project, *conditions.parameters]
     if after is not None:
         sql += f" AND {sorting.is_after}"
         parameters += sorting.decode_position(after)
-    sql += f" ORDER BY {sorting.order_by} LIMIT ?"
-    rows = graph.connection.rows(sql, (*parameters, limit + 1))
+    sql += f" ORDER BY {sorting.order_by} LIMIT ? OFFSET ?"
+    rows = graph.connection.rows(sql, (*parameters, limit + 1, offset))
     shown = rows[:limit]
     position = sorting.encode_position(shown[-1][:3]) if len(rows) > limit else None
     return Page(_build_activities(graph, [row[3:] for row in shown]), position)
@@ -93,11 +102,19 @@ def _build_activities(graph: Graph, rows: Sequence[tuple[Any, ...]]) -> list[Act
         else:
             parameters[key][name] = json.loads(text)
     tags = load_tags(graph, keys)
+    experiments: dict[str, str] = dict(
+        graph.connection.rows_in(_EXPERIMENTS, {row[14] for row in rows if row[14] is not None})
+    )
     parents = {row[16] for row in rows if row[16] is not None}
     numbers: dict[int, int] = dict(graph.connection.rows_in(_NUMBERS, parents))
     return [
         _build_activity(
-            row, parameters[row[0]], metrics[row[0]], tags.get(row[0], []), numbers.get(row[16])
+            row,
+            parameters[row[0]],
+            metrics[row[0]],
+            tags.get(row[0], []),
+            numbers.get(row[16]),
+            experiments.get(row[14]),
         )
         for row in rows
     ]
@@ -109,6 +126,7 @@ def _build_activity(
     metrics: dict[str, float | None],
     tags: Sequence[str],
     parent: int | None,
+    experiment_name: str | None,
 ) -> Activity:
     (_, uid, kind, number, name, state, command, started, ended, seconds, git, agent, elsewhere,
      mode, experiment, error, _, task, archived) = row  # fmt: skip
@@ -131,6 +149,7 @@ def _build_activity(
         made_elsewhere=bool(elsewhere),
         kind=mode,
         experiment=experiment,
+        experiment_name=experiment_name,
         error=error,
         of=None if parent is None else execution_id(parent),
         task=task,

@@ -64,12 +64,12 @@ class Sorting:
                 and "\0" not in text
                 and isinstance(key, int)
                 and abs(key) < 1 << 63
+                and bool(text.encode("utf-8", "strict") or True)
             )
         except (ValueError, TypeError, RecursionError):
             valid = False
         if not valid:
             raise UsageError("`after` is not a position in this list", hint="use `next`")
-        text.encode("utf-8", "strict")
         return float(number), text, key
 
 

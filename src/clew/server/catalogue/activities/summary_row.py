@@ -55,6 +55,7 @@ class SummaryRow:
     made_elsewhere: int = 0
     error: str | None = None
     git: str | None = None
+    git_commit: str | None = None
     command: str = "[]"
     search: str = ""
     values: tuple[Value, ...] = ()

@@ -35,6 +35,11 @@ def filled(many: ManyActivities) -> ManyActivities:
         ("seconds > 1", "r1"),
         ("made:elsewhere", ""),
         ("100%_", ""),
+        ("params.lr != 0.1", "r1 e3 e2"),
+        ("myseconds > 1", ""),
+        ('name:"iris"', "r1"),
+        ('"train.py --lr"', ""),
+        ('train.py"', "e3 e2 e1"),
     ],
 )
 def test_a_query_selects(filled: ManyActivities, query: str, expected: str) -> None:
