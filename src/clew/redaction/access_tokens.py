@@ -53,6 +53,8 @@ _PREFIXES = {
     ("PMAK-",): r"[a-f0-9-]{50,}",
     ("figd_",): r"[\w-]{30,}",
     ("lin_api_", "ntn_"): r"[A-Za-z0-9]{30,}",
+    # Clew itself
+    ("clew_",): r"[0-9a-f]{16}_[0-9a-f]{64}",
     # keys
     ("AGE-SECRET-KEY-1",): r"[0-9A-Z]{58}",
     ("eyJ",): r"[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",

@@ -15,6 +15,7 @@ from clew.errors import ClewError
 from clew.server import web_app
 from clew.server.catalogue.activities.index import ActivityIndex
 from clew.server.http.access_log import AccessLog
+from clew.server.http.access_tokens import AccessTokens
 from clew.server.http.authentication import Authentication, TokenLogin
 from clew.server.http.client_limits import Limits, RequestLimiter
 from clew.server.http.logout import log_out
@@ -40,6 +41,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     """The whole application. `origin`: where proxied targets are served; None without targets."""
     metrics = Metrics(service)
     sessions = Sessions(service)
+    access_tokens = AccessTokens(service)
     suffix = service.directory.uid[:8]
     cookie, apps_cookie = f"clew-{suffix}", f"clew-apps-{suffix}"
     app = FastAPI(openapi_url=None)
@@ -47,6 +49,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     app.state.metrics = metrics
     app.state.intake = IngestTransfers(service.directory.store)
     app.state.sessions = sessions
+    app.state.access_tokens = access_tokens
     app.state.activity_index = ActivityIndex(lambda: database_version(service))
     app.state.storage = StorageMeter(service)
     app.state.cookies = (cookie, apps_cookie)
@@ -77,6 +80,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
         return Authentication(
             app,
             token=service.token,
+            access_tokens=access_tokens,
             sessions=sessions,
             cookie=cookie,
             audience=lambda _: API_AUDIENCE,
@@ -94,6 +98,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
         apps = Authentication(
             AppHostCheck(proxy, origin, own_segments),
             token=service.token,
+            access_tokens=access_tokens,
             sessions=sessions,
             cookie=apps_cookie,
             audience=lambda scope: apps_audience(parse_host(scope)),

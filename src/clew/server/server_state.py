@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from http import HTTPStatus
 
 from clew.api.local.project import LocalProject
@@ -21,6 +22,7 @@ class Service:
         self.directory = directory
         self.settings = settings
         self.token = token
+        self.started = datetime.now(UTC)
         self.work_available = threading.Event()
         """Set when a run may be waiting for a worker."""
         self.on_host = False

@@ -40,7 +40,9 @@ _REPEATS = (
     FROM repeat_request WHERE project = ? GROUP BY state ORDER BY state
     """,
 )
-_SETTINGS = ("SELECT count(*), max(created) FROM access_token WHERE project = ?",)
+_SETTINGS = (
+    "SELECT count(*), max(created), max(id), sum(last_used) FROM access_token WHERE project = ?",
+)
 _TOPICS: Final = {
     "executions": _EXECUTIONS,
     "runs": _RUNS,

@@ -1,6 +1,6 @@
-"""Authentication: by the token of the project's one user, or by a session of a browser.
+"""Authentication: by the project's own token, a personal access token, or a browser's session.
 
-A program sends the token with every request. A browser opens `/?token=` once and gets a session
+A program sends a token with every request. A browser opens `/?token=` once and gets a session
 cookie. Browsers send cookies also when a page of another site makes the request, or a notebook,
 since all ports of a host are one site. So a request with a cookie is accepted only if the browser
 states that a page of this origin made it, or that the user navigated here.
@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError
+from clew.server.http.access_tokens import AccessTokens
 from clew.server.http.login_page import login_page
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
@@ -36,6 +37,7 @@ class Authentication:
         app: ASGIApp,
         *,
         token: str,
+        access_tokens: AccessTokens,
         sessions: Sessions,
         cookie: str,
         audience: Callable[[Scope], str],
@@ -43,6 +45,7 @@ class Authentication:
     ) -> None:
         self._app = app
         self._token = token
+        self._access_tokens = access_tokens
         self._sessions = sessions
         self._cookie = cookie
         self._audience = audience
@@ -59,8 +62,12 @@ class Authentication:
         await (refusal or self._app)(scope, receive, send)
 
     async def _refusal(self, request: HTTPConnection) -> Response | None:
-        request.state.session = None
-        if self._has_token(request.headers.getlist("authorization")):
+        request.state.session = request.state.access_token = None
+        bearers = list(_bearers(request.headers.getlist("authorization")))
+        if any(is_token(value, self._token) for value in bearers):
+            return None
+        request.state.access_token = await self._access_tokens.find(bearers)
+        if request.state.access_token is not None:
             return None
         values = _cookies(request, self._cookie)
         session = await self._sessions.find(values, self._audience(request.scope))
@@ -86,12 +93,12 @@ class Authentication:
         request.state.session = session
         return None
 
-    def _has_token(self, headers: Iterable[str]) -> bool:
-        for header in headers:
-            kind, _, value = header.partition(" ")
-            if kind.lower() == "bearer" and is_token(value.strip(), self._token):
-                return True
-        return False
+
+def _bearers(headers: Iterable[str]) -> Iterator[str]:
+    for header in headers:
+        kind, _, value = header.partition(" ")
+        if kind.lower() == "bearer":
+            yield value.strip()
 
 
 class TokenLogin:
@@ -158,9 +165,14 @@ def is_secure(scope: Scope) -> bool:
 
 
 def session_of(scope: Scope) -> Session | None:
-    """The session of a request; None if it was made with the token."""
+    """The session of a request; None if it was made with a token."""
     session: Session | None = HTTPConnection(scope).state.session
     return session
+
+
+def uses_access_token(scope: Scope) -> bool:
+    """Whether a request was made with a personal access token."""
+    return HTTPConnection(scope).state.access_token is not None
 
 
 def _cookies(request: HTTPConnection, name: str) -> Iterator[str]:

@@ -11,6 +11,8 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import Scope
 
+from clew.server.http.access_tokens import is_access_token
+
 Headers = list[tuple[bytes, bytes]]
 
 _COOKIES = (b"clew-", b"__host-clew-")
@@ -76,11 +78,11 @@ def request_headers(
 
 
 def remove_token(given: bytes, token: bytes) -> bytes:
-    """A query, as it was sent, without the pairs whose value is the token."""
+    """A query, as it was sent, without the pairs whose value is the token or an access token."""
     return b"&".join(
         pair
         for pair in given.split(b"&")
-        if not hmac.compare_digest(unquote_to_bytes(pair.partition(b"=")[2]), token)
+        if not _is_credential(unquote_to_bytes(pair.partition(b"=")[2]), token)
     )
 
 
@@ -117,7 +119,7 @@ def _remove_credentials(name: bytes, value: bytes, token: bytes) -> bytes | None
     """The value without the credentials of the server; None if nothing else is in it."""
     if name == b"authorization":
         kind, _, secret = value.partition(b" ")
-        ours = kind.lower() == b"bearer" and hmac.compare_digest(secret.strip(), token)
+        ours = kind.lower() == b"bearer" and _is_credential(secret.strip(), token)
         return None if ours else value
     if name == b"cookie":
         kept = [
@@ -129,6 +131,11 @@ def _remove_credentials(name: bytes, value: bytes, token: bytes) -> bytes | None
         rest = remove_token(query, token)
         return b"%s?%s" % (address, rest) if rest else address
     return value
+
+
+def _is_credential(value: bytes, token: bytes) -> bool:
+    """Whether it is the server's token, or has the form of an access token of any Clew server."""
+    return hmac.compare_digest(value, token) or is_access_token(value.decode("latin-1"))
 
 
 def _is_own_cookie(cookie: bytes) -> bool:

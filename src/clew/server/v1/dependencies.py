@@ -7,6 +7,8 @@ from fastapi import Depends, Query, Request
 from pydantic import StringConstraints
 
 from clew.api.local.project import LocalProject
+from clew.errors import NotAllowed
+from clew.server.http.authentication import uses_access_token
 from clew.server.server_state import Service
 
 Text = Annotated[
@@ -39,6 +41,18 @@ def _project(service: ServiceDep) -> Iterator[LocalProject]:
 
 ProjectDep = Annotated[LocalProject, Depends(_project, scope="function")]
 """Released when the route returns, not only after a slow client has read the response."""
+
+
+def _owner(request: Request) -> None:
+    if uses_access_token(request.scope):
+        raise NotAllowed(
+            "an access token cannot do this",
+            hint="use the web app, or the project's own token: .clew/token",
+        )
+
+
+Owner = Depends(_owner)
+"""Refuses requests with a personal access token: a token that leaked must not make others."""
 
 PROBLEM = "application/problem+json"
 _DESCRIPTIONS = {

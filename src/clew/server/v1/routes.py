@@ -13,11 +13,13 @@ from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.document_router import describe_documents
 from clew.server.v1.records import executions, lineage, notes, versions
 from clew.server.v1.runs import logs, run_progress, runs
+from clew.server.v1.settings import access_tokens, remotes, server_info
 
 PREFIX = "/api/v1"
 _MODULES = (
     *(executions, versions, lineage, notes, maintenance, status, traffic),
     *(activities, changes),
+    *(access_tokens, remotes, server_info),
     *(run_progress, logs, runs),
 )
 """Modules with more specific paths come first: the first matching route wins."""
