@@ -54,7 +54,7 @@ def define(architecture: Output[Model]) -> int:
     return network.count_params()
 
 
-@dsl.pipeline(name="cifar10", description="Train and judge a network in every configuration.")
+@dsl.pipeline(name="cifar10")
 def cifar10(
     folder: str = "data",
     learning_rates: list = [0.001, 0.01],  # noqa: B006
@@ -62,6 +62,15 @@ def cifar10(
     batch_sizes: list = [32, 64],  # noqa: B006
     optimizers: list = ["Adam", "SGD"],  # noqa: B006
 ) -> float:
+    """Train and judge a network in every configuration.
+
+    Args:
+        folder: The directory of the images. examples/cifar10/download.sh fetches them.
+        learning_rates: The learning rates to try.
+        epochs: The numbers of epochs to try.
+        batch_sizes: The batch sizes to try.
+        optimizers: The optimizers to try, by their names in Keras.
+    """
     found = search(
         raw=load(folder=folder).outputs["raw"],
         architecture=define().outputs["architecture"],

@@ -48,8 +48,15 @@ def print_value(value: int):
     print(value)
 
 
-@dsl.pipeline(name="data-passing", description="Files and small values from task to task.")
+@dsl.pipeline(name="data-passing")
 def data_passing(line: str = "Hello", times: int = 6, count: int = 100_000) -> int:
+    """Files and small values from task to task.
+
+    Args:
+        line: The text of each line of the file.
+        times: The number of lines.
+        count: How many numbers to add.
+    """
     repeated = repeat_line(line=line, times=times)
     print_file(file=repeated.outputs["text"])
 

@@ -56,7 +56,7 @@ def define(architecture: Output[Model]) -> int:
     return network.count_params()
 
 
-@dsl.pipeline(name="mnist", description="Train and judge a network in every configuration.")
+@dsl.pipeline(name="mnist")
 def mnist(
     folder: str = "data",
     learning_rates: list = [0.001, 0.01],  # noqa: B006
@@ -64,6 +64,15 @@ def mnist(
     batch_sizes: list = [32, 64],  # noqa: B006
     optimizers: list = ["Adam", "SGD"],  # noqa: B006
 ) -> float:
+    """Train and judge a network in every configuration.
+
+    Args:
+        folder: The directory of the images. examples/mnist/download.sh fetches them.
+        learning_rates: The learning rates to try.
+        epochs: The numbers of epochs to try.
+        batch_sizes: The batch sizes to try.
+        optimizers: The optimizers to try, by their names in Keras.
+    """
     found = search(
         raw=load(folder=folder).outputs["raw"],
         architecture=define().outputs["architecture"],

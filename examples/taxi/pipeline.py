@@ -93,7 +93,7 @@ def evaluate(truth: Input[Dataset], predicted: Input[Dataset], scores: Output[Me
     return found["mean absolute error"]
 
 
-@dsl.pipeline(name="taxi-tips", description="Learn from some years, be judged by the next.")
+@dsl.pipeline(name="taxi-tips")
 def taxi_tips(
     trips: str = "trips.csv",
     since: str = "2013-01-01",
@@ -102,6 +102,16 @@ def taxi_tips(
     learning_rate: float = 0.3,
     iterations: int = 100,
 ) -> float:
+    """Learn from some years, be judged by the next.
+
+    Args:
+        trips: A CSV file of taxi trips. examples/taxi/download.py fetches one.
+        since: The first day to learn from.
+        split: The first day to be judged by.
+        until: The day after the last.
+        learning_rate: How much each tree corrects, from 0 to 1.
+        iterations: The number of trees.
+    """
     training = fetch(trips=trips, since=since, until=split)
     test = fetch(trips=trips, since=split, until=until)
     model = train(

@@ -55,12 +55,13 @@ class Server:
 def run_server(project: Project, *words: str) -> Iterator[Server]:
     """Run `clew server` in the project, on a free port, until the end of the block.
 
-    It runs no pipelines unless `--runs` is among the words: a runner costs more than the server.
+    It runs no pipelines unless `--runs` is among the words: a runner costs more than the server. It
+    has the sample pipelines only with `--samples`.
     """
     path = project.folder.parent / "server.log"
     settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment, "text": True}
     runs = () if "--runs" in words else ("--runs", "0")
-    command = [*CLEW, "server", "--port", "0", "--json", *runs, *words]
+    command = [*CLEW, "server", "--port", "0", "--json", "--no-samples", *runs, *words]
     with (
         path.open("a") as log,
         forkserver.Popen(command, stdout=subprocess.PIPE, stderr=log, **settings) as process,

@@ -13,6 +13,7 @@ import uvicorn
 from clew.errors import ClewError
 from clew.project_directory import ProjectDirectory
 from clew.server.app import build_app
+from clew.server.catalogue.samples import add_samples
 from clew.server.http.client_limits import Limits
 from clew.server.http.client_timeouts import make_protocol
 from clew.server.log_format import configure
@@ -64,6 +65,7 @@ def serve(
     token_secret: str | None = None,
     apps_port: int | None = None,
     apps_origin: str | None = None,
+    samples: bool = True,
     started: Callable[[str, str, str | None], None],
 ) -> None:
     """Serve until a signal ends the server.
@@ -74,8 +76,8 @@ def serve(
     many pipeline runs may run at once; `on_host`: run container components as processes, without
     their images; `token_secret`: the Kubernetes Secret that holds the token; `apps_port`: the port
     of the targets, the next one if None; `apps_origin`: the origin of the targets as browsers see
-    it; `started`: called once the server listens, with its address, the token, and the address of
-    the targets.
+    it; `samples`: add the sample pipelines; `started`: called once the server listens, with its
+    address, the token, and the address of the targets.
     """
     settings = replace(settings, graph=graph or settings.graph)
     token = settings.token or _load_token(directory, token_secret)
@@ -120,6 +122,8 @@ def serve(
             signal.signal(
                 number, server.handle_exit
             )  # before uvicorn runs, which restores them after
+        if samples:
+            threading.Thread(target=_add_samples, args=(service,), daemon=True).start()
         started(address, token, apps)
         server.run(sockets=sockets)
     finally:
@@ -133,6 +137,15 @@ def serve(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)  # everything is closed already
         _exit_after(_THREAD_GRACE_SECONDS, workers)
+
+
+def _add_samples(service: Service) -> None:
+    """In a thread: the server must start even if the database does not answer."""
+    try:
+        with service.graph() as graph:
+            add_samples(graph)
+    except ClewError as error:
+        _LOG.warning("the sample pipelines were not added: %s", error.message)
 
 
 def _exit_after(seconds: float, workers: WorkerPool) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from clew.bounded_documents import check_depth
 from clew.errors import NotFound, UsageError
-from clew.pipelines.runs import pipeline_specs, run_queue
+from clew.pipelines.runs import pipeline_specs
 from clew.pipelines.runs.run_queue import NewRun
 from clew.pipelines.spec import arguments, parser
 from clew.prov.graph import Graph
@@ -46,7 +46,7 @@ def find_source(
     return PipelineSource(pipeline=resolved.pipeline, version=resolved.id, digest=resolved.spec)
 
 
-def queue_run(
+def prepare_run(
     graph: Graph,
     *,
     spec: str | None,
@@ -58,8 +58,8 @@ def queue_run(
     parameters: dict[str, Any],
     jobs: int | None = None,
     reuse: bool = True,
-) -> str:
-    """Queue a run and return its uid. An invalid pipeline or parameter is refused."""
+) -> NewRun:
+    """The run that a request asks for. An invalid pipeline or parameter is refused."""
     if spec is not None:
         spec = compiled_pipelines.normalize_text(spec)
     hint = "either spec, or pipeline and version"
@@ -68,15 +68,12 @@ def queue_run(
     check_depth(parameters, "parameters")
     parsed = parser.parse_pipeline(text)
     arguments.bind_values(parsed, parameters)
-    return run_queue.queue_run(
-        graph,
-        NewRun(
-            experiment=experiments.require_active(graph, experiment or ""),
-            name=name or parsed.name,
-            spec=text,
-            config={"parameters": parameters, "options": {"jobs": jobs, "reuse": reuse}},
-            description=description,
-            pipeline=source.pipeline,
-            version=source.version,
-        ),
+    return NewRun(
+        experiment=experiments.require_active(graph, experiment or ""),
+        name=name or parsed.name,
+        spec=text,
+        config={"parameters": parameters, "options": {"jobs": jobs, "reuse": reuse}},
+        description=description,
+        pipeline=source.pipeline,
+        version=source.version,
     )

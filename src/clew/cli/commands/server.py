@@ -89,6 +89,12 @@ from clew.cli.output import print_json, print_line, print_message
     metavar="ORIGIN",
     help="The origin of that port in browsers; {kind}, {namespace}, {name} and {id} are replaced.",
 )
+@click.option(
+    "--samples/--no-samples",
+    default=True,
+    show_default=True,
+    help="Add the sample pipelines to the catalogue, once.",
+)
 @json_option
 def command(
     host: str,
@@ -104,6 +110,7 @@ def command(
     token_secret: str | None,
     apps_port: int | None,
     apps_origin: str | None,
+    samples: bool,
     as_json: bool,
 ) -> None:
     """Serve this project over HTTP: the API of Kubeflow Pipelines, for the kfp client and command
@@ -169,5 +176,6 @@ def command(
         token_secret=token_secret,
         apps_port=apps_port,
         apps_origin=apps_origin,
+        samples=samples,
         started=started,
     )

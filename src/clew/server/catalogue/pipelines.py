@@ -37,21 +37,23 @@ class Pipeline:
 def create(graph: Graph, metadata: Metadata, *, spec: str | None = None) -> str:
     """Create a pipeline; with `spec` (its text) also its first version, of the same name."""
 
-    def insert() -> str | None:
-        created = graph.connection.row(_CREATE, (*metadata.row(), graph.project))
-        if created is None:
-            return None
-        if spec is not None:
-            versions.insert(graph, str(created[0]), metadata, spec)
-        return str(created[0])
-
-    created = graph.connection.atomically(insert)
+    created = graph.connection.atomically(lambda: insert(graph, metadata, spec))
     if created is None:
         raise Exists(
             f"the pipeline {metadata.name!r} already exists",
             hint="upload a version of it: kfp pipeline create-version",
         )
     return created
+
+
+def insert(graph: Graph, metadata: Metadata, spec: str | None) -> str | None:
+    """As `create`; None if the name is taken. Call within a transaction."""
+    created = graph.connection.row(_CREATE, (*metadata.row(), graph.project))
+    if created is None:
+        return None
+    if spec is not None:
+        versions.insert(graph, str(created[0]), metadata, spec)
+    return str(created[0])
 
 
 def add_version(graph: Graph, pipeline: str, metadata: Metadata, *, spec: str) -> str:

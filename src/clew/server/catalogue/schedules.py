@@ -86,34 +86,47 @@ def next_tick(schedule: Schedule | NewSchedule, tick: int) -> int | None:
 
 
 def create(graph: Graph, schedule: NewSchedule) -> str:
-    """Store a schedule and return its uid. The first tick is after `starts`, or after now."""
+    """Store a schedule and return its id. The first tick is after `starts`, or after now."""
+    return graph.connection.atomically(lambda: insert(graph, schedule))
+
+
+def first_tick(schedule: NewSchedule, now: int) -> int | None:
+    """The first tick of a schedule that is created now."""
+    whole = now // cron.SECOND * cron.SECOND
+    return next_tick(schedule, schedule.starts if schedule.starts is not None else whole)
+
+
+def following_ticks(schedule: Schedule | NewSchedule, tick: int | None, count: int) -> list[int]:
+    """At most `count` ticks, beginning with this one."""
+    ticks: list[int] = []
+    while tick is not None and len(ticks) < count:
+        ticks.append(tick)
+        tick = next_tick(schedule, tick)
+    return ticks
+
+
+def insert(graph: Graph, schedule: NewSchedule) -> str:
+    """As `create`, within a transaction."""
     now = time.time_ns()
-    first = next_tick(
-        schedule,
-        schedule.starts if schedule.starts is not None else now // cron.SECOND * cron.SECOND,
-    )
+    first = first_tick(schedule, now)
     if first is None:
         raise UsageError(
             "the schedule would never run: it ends before its first tick",
             hint="give a later end_time, or another cron",
         )
     schedule_id = uuid.uuid4().hex
-
-    def insert() -> str:
-        spec = None if schedule.spec is None else pipeline_specs.store_spec(graph, schedule.spec)
-        graph.connection.rows(
-            _CREATE,
-            (
-                schedule_id, now, schedule.experiment, schedule.name, schedule.description,
-                int(schedule.enabled), schedule.cron, schedule.interval, schedule.starts,
-                schedule.ends, first, schedule.most, int(schedule.catchup), schedule.pipeline,
-                schedule.version, spec, schedule.service_account, now,
-                json.dumps(schedule.config), graph.project,
-            ),
-        )  # fmt: skip
-        return schedule_id
-
-    return graph.connection.atomically(insert)
+    spec = None if schedule.spec is None else pipeline_specs.store_spec(graph, schedule.spec)
+    graph.connection.rows(
+        _CREATE,
+        (
+            schedule_id, now, schedule.experiment, schedule.name, schedule.description,
+            int(schedule.enabled), schedule.cron, schedule.interval, schedule.starts,
+            schedule.ends, first, schedule.most, int(schedule.catchup), schedule.pipeline,
+            schedule.version, spec, schedule.service_account, now,
+            json.dumps(schedule.config), graph.project,
+        ),
+    )  # fmt: skip
+    return schedule_id
 
 
 def get(graph: Graph, schedule: str) -> Schedule:

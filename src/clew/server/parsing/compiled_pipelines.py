@@ -48,6 +48,19 @@ def to_response(text: str) -> msgspec.Raw:
     return msgspec.Raw(f'{{"pipeline_spec":{pipeline},"platform_spec":{platform}}}'.encode())
 
 
+def description_of(text: str) -> str:
+    """The description of a stored pipeline; empty if it has none."""
+    info = msgspec.json.decode(text.partition(_SEPARATOR)[0])["pipelineInfo"]
+    description = info.get("description")
+    return description if isinstance(description, str) else ""
+
+
+def split_stored(text: str) -> tuple[msgspec.Raw, msgspec.Raw | None]:
+    """The pipeline and the platform document of a stored pipeline, as JSON."""
+    pipeline, _, platform = text.partition(_SEPARATOR)
+    return msgspec.Raw(pipeline.encode()), msgspec.Raw(platform.encode()) if platform else None
+
+
 def _join(documents: list[Any]) -> str:
     if not documents:
         raise UsageError("the pipeline is empty", hint=_HINT)

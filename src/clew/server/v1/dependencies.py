@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Header, Query, Request
 from pydantic import StringConstraints
 
 from clew.api.local.project import LocalProject
@@ -24,6 +24,15 @@ Target = Annotated[
     ),
 ]
 Limit = Annotated[int, Query(ge=1, le=1000, description="The maximum number of results.")]
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        pattern=r"^[!-~]{1,200}$",
+        description="Made up by the client. A second request with the same key makes nothing, and"
+        " is answered as the first one was; for a day.",
+    ),
+]
 
 
 def _service(request: Request) -> Service:

@@ -11,6 +11,7 @@ import clew
 from clew.server.v1 import activities, changes, maintenance, status, traffic
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.document_router import describe_documents
+from clew.server.v1.pipelines import pipelines, schedules
 from clew.server.v1.records import executions, lineage, notes, versions
 from clew.server.v1.runs import logs, run_progress, runs
 from clew.server.v1.settings import access_tokens, remotes, server_info
@@ -20,6 +21,7 @@ _MODULES = (
     *(executions, versions, lineage, notes, maintenance, status, traffic),
     *(activities, changes),
     *(access_tokens, remotes, server_info),
+    *(pipelines, schedules),
     *(run_progress, logs, runs),
 )
 """Modules with more specific paths come first: the first matching route wins."""

@@ -55,6 +55,9 @@ class Conditions:
     parameters: tuple[object, ...]
 
 
+_OF_PIPELINE = "x.uid IN (SELECT id FROM run_request WHERE pipeline = ?)"
+_OF_SCHEDULE = "x.uid IN (SELECT id FROM run_request WHERE schedule = ?)"
+
 Term = tuple[str, list[object]]
 """A condition on `x`, and its parameters."""
 
@@ -67,6 +70,8 @@ def parse_conditions(
     kinds: Iterable[str] = (),
     tags: Iterable[str] = (),
     experiment: str | None = None,
+    pipeline: str | None = None,
+    schedule: str | None = None,
     since: datetime | None = None,
     archived: bool = False,
     more: Iterable[Term] = (),
@@ -87,6 +92,9 @@ def parse_conditions(
     terms += [(TAGGED, [tag]) for tag in tags]
     if experiment is not None:
         terms.append(("x.experiment = ?", [experiment]))
+    for sql, source in ((_OF_PIPELINE, pipeline), (_OF_SCHEDULE, schedule)):
+        if source is not None:
+            terms.append((sql, [source]))
     if since is not None:
         terms.append(("x.started >= ?", [since.timestamp()]))
     terms += [*asked, *more]

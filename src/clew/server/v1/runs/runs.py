@@ -22,8 +22,9 @@ from clew.documents.runs import (
 from clew.errors import NotAllowed, NotFound, UsageError
 from clew.pipelines.runs import perform, run_list, run_queue
 from clew.pipelines.runs.run_list import Position
-from clew.server.run_requests import queue_run
-from clew.server.v1.dependencies import Limit, ProjectDep, ServiceDep, Text
+from clew.server.catalogue.idempotent_requests import make_once
+from clew.server.run_requests import prepare_run
+from clew.server.v1.dependencies import IdempotencyKey, Limit, ProjectDep, ServiceDep, Text
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.runs.run_requests import ResumeRequest, RunRequest
 
@@ -61,7 +62,12 @@ def _get_run(project: ProjectDep, run: str) -> RunWithTasks:
 
 
 @router.post("/runs", status_code=201)
-def create_run(service: ServiceDep, project: ProjectDep, request: RunRequest) -> RunWithTasks:
+def create_run(
+    service: ServiceDep,
+    project: ProjectDep,
+    request: RunRequest,
+    idempotency_key: IdempotencyKey = None,
+) -> RunWithTasks:
     """Queue a run of a compiled pipeline."""
     fields = request.model_dump()
     if fields.pop("on_host") and not service.on_host:
@@ -69,7 +75,10 @@ def create_run(service: ServiceDep, project: ProjectDep, request: RunRequest) ->
             "this server runs container components only in their images",
             hint="start the server with --on-host to run them as processes",
         )
-    uid = queue_run(project.graph, **fields)
+    graph = project.graph
+    run = prepare_run(graph, **fields)
+    key = idempotency_key and f"runs {idempotency_key}"
+    uid = make_once(graph, key, fields, lambda: run_queue.insert_run(graph, run))
     service.work_available.set()
     return _get_run(project, uid)
 
