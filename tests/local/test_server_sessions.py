@@ -182,3 +182,36 @@ def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
     (project / ".clew/token").write_text("another one\n")
     with run_server(project) as server:
         assert asked(server.address + ASKED, **held) == 401
+
+
+@pytest.mark.parametrize(
+    ("to", "opened"),
+    [
+        ("/runs?q=state%3Afailed", "/runs?q=state%3Afailed"),
+        ("//evil.example/", "/"),
+        ("/\\evil.example", "/"),
+        ("https://evil.example/", "/"),
+        ("/\t/evil.example", "/"),
+        ("/runs\r\nSet-Cookie: a=b", "/"),
+        ("", "/"),
+    ],
+)
+def test_a_login_leads_only_to_paths_of_the_server(server: Server, to: str, opened: str) -> None:
+    with httpx2.Client(base_url=server.address) as client:
+        answer = client.get("/", params={"token": server.token, "to": to})
+        assert (answer.status_code, answer.headers["location"]) == (303, opened)
+        asked = {"Accept": "text/html"}
+        refused = client.get("/", params={"token": "wrong", "to": to}, headers=asked)
+        assert refused.status_code == 401
+        assert "This is not the token of the project." in refused.text
+        assert ('name="to"' in refused.text) == (opened != "/")
+        assert "set-cookie" not in refused.headers
+
+
+def test_the_login_page_leads_back_to_where_the_user_wanted_to_go(server: Server) -> None:
+    asked = {"Accept": "text/html"}
+    with httpx2.Client(base_url=server.address, headers=asked) as client:
+        page = client.get('/runs?q="><script>alert(1)</script>')
+    assert page.status_code == 401
+    assert '<input type="hidden" name="to" value="/runs?q=' in page.text
+    assert "<script>" not in page.text

@@ -1,5 +1,6 @@
 import { createRouter } from "@tanstack/react-router";
 import { ErrorCard } from "@/components/feedback";
+import { Page } from "@/components/page";
 import { compareRoutes } from "@/pages/compare/routes";
 import { homeRoutes } from "@/pages/home/routes";
 import { lineageRoutes } from "@/pages/lineage/routes";
@@ -24,10 +25,15 @@ const routeTree = rootRoute.addChildren([
 export const router = createRouter({
   routeTree,
   defaultPreload: "intent",
+  scrollRestoration: true,
   defaultErrorComponent: ({ error, reset }) => (
-    <div className="p-6">
+    <Page title="This page failed">
       <ErrorCard error={error} retry={reset} />
-    </div>
+      <p className="text-quiet">
+        If it fails again, <a href={window.location.href}>reload the app</a>: the server may have a
+        new version. Errors of the server are in its log.
+      </p>
+    </Page>
   ),
 });
 

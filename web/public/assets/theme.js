@@ -7,5 +7,8 @@
   } catch (_) {
     // Storage may be forbidden; the system's theme applies then.
   }
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  if (theme !== "light" && theme !== "dark") return;
+  document.documentElement.dataset.theme = theme;
+  // Counts until the style sheet has come, so that the window does not flash in the other theme.
+  document.documentElement.style.colorScheme = theme;
 })();

@@ -1,5 +1,7 @@
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { ApiError, fetchJson } from "./client";
+import { reportConnection } from "./connection";
 
 /** What the server reports changes of. The first part of each query key is such a topic. */
 export type Topic = "executions" | "runs" | "pipelines" | "workloads" | "repeats" | "settings";
@@ -21,20 +23,63 @@ export function invalidateChanged(client: QueryClient, seen: Versions, now: Vers
   for (const key of keys) client.invalidateQueries({ queryKey: [key] });
 }
 
+const FIRST_RETRY_MILLISECONDS = 1000;
+const LAST_RETRY_MILLISECONDS = 10_000;
+
 /**
- * Follow the server's changes while the app is open. After a lost connection the browser reconnects
- * by itself; the server then sends the versions of all topics first, so that nothing is missed.
+ * Follow the server's changes while the app is open. After a lost connection everything is read
+ * again: requests may have failed meanwhile, and the server may be a new version.
+ *
+ * A browser reconnects by itself only if the server does not answer at all. It gives up after an
+ * error, such as one of a proxy in front of the server, so that is retried here.
  */
 export function useChanges(): void {
   const client = useQueryClient();
-  useEffect(() => {
-    const source = new EventSource("/api/v1/changes");
-    let seen: Versions | null = null;
+  useEffect(() => follow(client), [client]);
+}
+
+function follow(client: QueryClient): () => void {
+  let source: EventSource;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let seen: Versions = {};
+  let interrupted = true;
+  let delay = FIRST_RETRY_MILLISECONDS;
+
+  function connect() {
+    source = new EventSource("/api/v1/changes");
     source.onmessage = (event) => {
       const now: Versions = JSON.parse(event.data).topics;
-      if (seen) invalidateChanged(client, seen, now);
+      if (!interrupted) invalidateChanged(client, seen, now);
+      else if (Object.keys(seen).length) client.invalidateQueries();
       seen = now;
+      interrupted = false;
+      delay = FIRST_RETRY_MILLISECONDS;
+      reportConnection("connected");
     };
-    return () => source.close();
-  }, [client]);
+    source.onerror = () => {
+      interrupted = true;
+      clearTimeout(timer);
+      timer = setTimeout(check, delay);
+      delay = Math.min(LAST_RETRY_MILLISECONDS, delay * 2);
+    };
+  }
+
+  /** Ask why the stream broke off: the answer says whether the session still counts. */
+  async function check() {
+    try {
+      await fetchJson("/api/v1/project");
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) {
+        source.close();
+        return;
+      }
+    }
+    if (source.readyState === EventSource.CLOSED) connect();
+  }
+
+  connect();
+  return () => {
+    clearTimeout(timer);
+    source.close();
+  };
 }

@@ -1,4 +1,5 @@
 import createClient from "openapi-fetch";
+import { reportConnection } from "./connection";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -31,6 +32,7 @@ export async function request(input: Request): Promise<Response> {
     response = await fetch(input);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
+    reportConnection("lost");
     throw new ApiError(
       0,
       "unreachable",
@@ -38,6 +40,7 @@ export async function request(input: Request): Promise<Response> {
       "Is it still running? Start it with: clew up",
     );
   }
+  reportConnection(response.status === 401 ? "logged-out" : "connected");
   if (!response.ok) throw await readError(response);
   return response;
 }
@@ -72,6 +75,12 @@ export async function unwrap<T>(response: Promise<{ data?: T }>): Promise<T> {
 export async function fetchJson<T>(path: string, init?: RequestInit): Promise<T> {
   const response = await request(new Request(new URL(path, window.location.origin), init));
   return response.status === 204 ? (undefined as T) : ((await response.json()) as T);
+}
+
+/** Fetch a text, such as a log. */
+export async function fetchText(path: string, init?: RequestInit): Promise<string> {
+  const response = await request(new Request(new URL(path, window.location.origin), init));
+  return response.text();
 }
 
 /** Send JSON to such a route. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatRelative, formatSeconds } from "./time";
+import { formatExact, formatRelative, formatSeconds } from "./time";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
 
@@ -19,4 +19,8 @@ test.each([
   [7800, "2 h 10 min"],
 ])("formats %d seconds", (seconds, text) => {
   expect(formatSeconds(seconds)).toBe(text);
+});
+
+test("formats an exact time in UTC", () => {
+  expect(formatExact(new Date("2026-03-14T09:26:53Z"), "utc")).toBe("14 Mar 2026, 09:26:53 UTC");
 });

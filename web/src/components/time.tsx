@@ -26,13 +26,41 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+const TIMES_KEY = "clew-times";
+
+/** Whether exact times are in UTC, as on the command line, or in the zone of the browser. */
+export type Zone = "local" | "utc";
+
+export function currentZone(): Zone {
+  return localStorage.getItem(TIMES_KEY) === "utc" ? "utc" : "local";
+}
+
+/** Keep the choice for the next visit. Pages show it when they are drawn next. */
+export function applyZone(zone: Zone): void {
+  localStorage.setItem(TIMES_KEY, zone);
+}
+
+/** An exact time: `14 Mar 2026, 09:26:53 UTC`. */
+export function formatExact(at: Date, zone: Zone = currentZone()): string {
+  return at.toLocaleString("en-GB", {
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    timeZone: zone === "utc" ? "UTC" : undefined,
+    timeZoneName: "short",
+  });
+}
+
 /** A time, relative to now; the exact one on hover. */
 export function Time({ at }: { at: string | null | undefined }) {
   if (!at) return <span className="text-quiet">–</span>;
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return <span>{at}</span>;
   return (
-    <time dateTime={date.toISOString()} title={date.toLocaleString()} className="whitespace-nowrap">
+    <time dateTime={date.toISOString()} title={formatExact(date)} className="whitespace-nowrap">
       {formatRelative(date)}
     </time>
   );

@@ -1,10 +1,14 @@
 import { Link, Outlet } from "@tanstack/react-router";
-import { Keyboard, Menu as MenuIcon, Search } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { Keyboard, LogOut, Menu as MenuIcon, Search } from "lucide-react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { useChanges } from "@/api/changes";
+import { fetchText } from "@/api/client";
+import { Announcements, announce } from "@/components/announcements";
 import { Button, IconButton } from "@/components/button";
 import { Skeleton } from "@/components/feedback";
+import { ConnectionNotice } from "./connection-notice";
 import { ENTRIES } from "./navigation";
+import { usePageFocus } from "./page-focus";
 import { useShortcuts } from "./shortcuts";
 import { ThemeSwitch } from "./theme";
 
@@ -14,10 +18,17 @@ const ShortcutHelp = lazy(() => import("./shortcut-help"));
 /** The frame of the app: navigation on the left, the page on the right. */
 export function Shell() {
   useChanges();
+  usePageFocus();
   const [navigating, setNavigating] = useState(false);
   const [searching, setSearching] = useState(false);
   const [helping, setHelping] = useState(false);
   useShortcuts({ onSearch: () => setSearching(true), onHelp: () => setHelping(true) });
+  useEffect(() => {
+    if (!navigating) return;
+    const close = (event: KeyboardEvent) => event.key === "Escape" && setNavigating(false);
+    window.addEventListener("keydown", close);
+    return () => window.removeEventListener("keydown", close);
+  }, [navigating]);
   return (
     <div className="flex min-h-screen">
       <a
@@ -54,6 +65,9 @@ export function Shell() {
           <Button look="quiet" className="justify-start" onClick={() => setHelping(true)}>
             <Keyboard size={16} aria-hidden className="shrink-0" /> Keyboard shortcuts
           </Button>
+          <Button look="quiet" className="justify-start" onClick={logOut}>
+            <LogOut size={16} aria-hidden className="shrink-0" /> Log out
+          </Button>
         </div>
       </nav>
       {navigating && (
@@ -67,7 +81,11 @@ export function Shell() {
       <div className="flex min-w-0 flex-1 flex-col">
         <header className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-surface px-3 py-1.5">
           <span className="md:hidden">
-            <IconButton label="Open the navigation" onClick={() => setNavigating(true)}>
+            <IconButton
+              label="Open the navigation"
+              aria-expanded={navigating}
+              onClick={() => setNavigating(true)}
+            >
               <MenuIcon size={18} aria-hidden />
             </IconButton>
           </span>
@@ -80,6 +98,7 @@ export function Shell() {
             <kbd className="text-sm">{isMac() ? "⌘K" : "Ctrl K"}</kbd>
           </Button>
         </header>
+        <ConnectionNotice />
         <main id="content" tabIndex={-1} className="min-w-0 flex-1 outline-none">
           <Suspense
             fallback={
@@ -96,8 +115,18 @@ export function Shell() {
         {searching && <CommandPalette onClose={() => setSearching(false)} />}
         {helping && <ShortcutHelp onClose={() => setHelping(false)} />}
       </Suspense>
+      <Announcements />
     </div>
   );
+}
+
+async function logOut(): Promise<void> {
+  try {
+    await fetchText("/logout", { method: "POST" });
+    window.location.reload(); // the server answers with the page to log in
+  } catch (error) {
+    announce(`You are still logged in: ${(error as Error).message}`, "failure");
+  }
 }
 
 function isMac(): boolean {

@@ -14,6 +14,7 @@ export function currentTheme(): Theme {
 
 /** Apply a theme, and keep it for the next visit (`public/assets/theme.js` reads it). */
 export function applyTheme(theme: Theme): void {
+  document.documentElement.style.removeProperty("color-scheme");
   if (theme === "system") {
     delete document.documentElement.dataset.theme;
     localStorage.removeItem(KEY);

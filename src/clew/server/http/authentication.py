@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError
 from clew.server.http.access_tokens import AccessTokens
-from clew.server.http.login_page import login_page
+from clew.server.http.login_page import is_own_path, login_page
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
 from clew.viewer.origin_check import SAFE_METHODS, is_cross_origin
@@ -73,7 +73,8 @@ class Authentication:
         session = await self._sessions.find(values, self._audience(request.scope))
         if session is None:
             if self._log_in and _wants_page(request):
-                return login_page()
+                query = request.url.query
+                return login_page(f"{request.url.path}?{query}" if query else request.url.path)
             return problem_response(
                 request.url.path,
                 401,
@@ -102,7 +103,8 @@ def _bearers(headers: Iterable[str]) -> Iterator[str]:
 
 
 class TokenLogin:
-    """Turns `/?token=` into a session, and redirects to the URL without the token."""
+    """Turns `/?token=` into a session, and redirects to the URL without the token, or to the path
+    `to` of this server."""
 
     def __init__(self, app: ASGIApp, *, token: str, sessions: Sessions, cookie: str) -> None:
         self._app = app
@@ -120,10 +122,13 @@ class TokenLogin:
 
     def _log_in(self, request: HTTPConnection) -> Response:
         query = parse_qs(request.url.query, keep_blank_values=True)
+        to = query.pop("to", ["/"])[0]
         if not any(is_token(value, self._token) for value in query.pop("token")):
+            if _wants_page(request):
+                return login_page(to, refused=True)
             return problem_response("/", 401, "unauthorised", "the token is not valid")
         rest = urlencode(query, doseq=True)
-        response = redirect(f"/?{rest}" if rest else "/")
+        response = redirect(f"/?{rest}" if rest else to if is_own_path(to) else "/")
         session = self._sessions.begin()
         value = self._sessions.value(session, API_AUDIENCE)
         set_cookie(response, request.scope, self._cookie, value, same_site="strict")
