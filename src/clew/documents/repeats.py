@@ -1,12 +1,15 @@
 """Repeats and commits: the new execution, compared with the one that it repeats."""
 
+from datetime import datetime
+from typing import Literal
+
 from msgspec import UNSET, UnsetType, field
 
 from clew.documents.checkouts import Changes
 from clew.documents.differences import Difference, Divergence, Verdict
 from clew.documents.document import Document
 from clew.documents.executions import Execution
-from clew.documents.ids import ExecutionId, RunId, TaskId
+from clew.documents.ids import ExecutionId, RunId, TaskId, Uid
 
 
 class RanProgram(Document, frozen=True, kw_only=True):
@@ -50,3 +53,46 @@ class RepeatedRun(Document, frozen=True, kw_only=True):
     verdict: Verdict
     """The worst of all tasks."""
     tasks: tuple[RepeatedTask, ...]
+
+
+RepeatState = Literal["queued", "running", "done", "failed", "canceled"]
+
+
+class RepeatOptions(Document, frozen=True, kw_only=True):
+    """How an execution is repeated."""
+
+    parameters: dict[str, str] = {}
+    """The words that replace words of the command, by position."""
+    incremental: bool = False
+    network: bool = False
+    gpu: bool = False
+
+
+class RepeatRequest(Document, frozen=True, kw_only=True):
+    """A repeat that a server was asked for."""
+
+    id: Uid
+    """Also the uid of the new execution, if one execution is repeated."""
+    target: str
+    """The execution or pipeline run that is repeated."""
+    target_uid: Uid
+    state: RepeatState
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    options: RepeatOptions
+    output: str
+    """The end of what it printed: the command and Clew, at most 64 KiB."""
+    error: str | None
+    """Why it failed, and what to do."""
+    verdict: Verdict | None
+    result: Repeated | None = None
+    """What came of the repeat of an execution."""
+    run_result: RepeatedRun | None = None
+    """What came of the repeat of a pipeline run."""
+
+
+class RepeatRequests(Document, frozen=True, kw_only=True):
+    """Newest first, without output and results."""
+
+    repeats: tuple[RepeatRequest, ...]

@@ -100,8 +100,9 @@ class Recording:
     """The steps of one execution, and the state that they share.
 
     `decider` answers the tracer which programs can be skipped. `label` names the first process in
-    lineage where the command itself says little. A repeat or modification is recorded completely or
-    not at all, because its sandbox is gone afterwards."""
+    lineage where the command itself says little. `uid` is that of the new execution, if it was
+    chosen beforehand. A repeat or modification is recorded completely or not at all, because its
+    sandbox is gone afterwards."""
 
     def __init__(
         self,
@@ -116,6 +117,7 @@ class Recording:
         pins: Pins = UNPINNED,
         decider: Decider | None = None,
         label: str | None = None,
+        uid: Uid | None = None,
     ) -> None:
         self._directory = directory
         self._settings = settings
@@ -133,7 +135,7 @@ class Recording:
         self._pins = pins
         self._decider = decider
         self._label = label
-        self._uid = Uid(os.urandom(16).hex())
+        self._uid = uid or Uid(os.urandom(16).hex())
         self._number: int | None = None  # unknown until the database answers
         self._redactor = Redactor(host.environ, settings.redact, key=directory.key)
         self._redactor.add_secrets(host.secrets)

@@ -5,12 +5,14 @@
 It reads the command as one line of JSON from its input. The programs it executes print to its own
 stdout and stderr. Clew's messages go to the file descriptor as lines of JSON: any number of {said},
 then {answer} or {error}. So the server can forward both as they come, and can kill the process at
-any time.
+any time. The end of its input means that the server is gone: the process ends at once, and with it
+what it executes.
 """
 
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -26,9 +28,10 @@ from clew.api.pipeline_artifacts import is_run
 from clew.api.remote.caller_paths import ClientPaths
 from clew.api.remote.checkouts import UploadedCheckout
 from clew.documents.document import Document
-from clew.documents.ids import Digest
+from clew.documents.ids import Digest, TaskId, Uid
 from clew.errors import ClewError
 from clew.replay.sandbox.initial_files import Entry
+from clew.server.catalogue.repeat_requests import uid_of_task
 from clew.store import Store
 
 Say = Callable[[str], None]
@@ -57,10 +60,13 @@ class Repeat(msgspec.Struct, tag="repeat"):
     incremental: bool = False
     quiet: bool = True
     secrets: Secrets = {}
+    request: Uid | None = None
+    """Of a repeat that is queued. The uids of its executions follow from it, so that a repeat that
+    was interrupted goes on with what it has not recorded."""
 
     def do(self, project: LocalProject, say: Say) -> Document:
         if is_run(self.id):
-            return project.pipelines.repeat(self.id, say=say)
+            return project.pipelines.repeat(self.id, say=say, uid_of=self._uid_of_task)
         return repeat(
             project,
             self.id,
@@ -72,7 +78,11 @@ class Repeat(msgspec.Struct, tag="repeat"):
             quiet=self.quiet,
             say=say,
             bring=self._find_file,
+            uid=self.request,
         )
+
+    def _uid_of_task(self, task: TaskId) -> Uid | None:
+        return None if self.request is None else uid_of_task(self.request, task)
 
     def _find_file(self, word: str) -> Entry | None:
         file = self.files.get(word)
@@ -151,6 +161,7 @@ def main(descriptor: int) -> None:
 
         try:
             document = json.loads(sys.stdin.buffer.readline())
+            threading.Thread(target=_end_with_server, daemon=True).start()
             command: Command = msgspec.convert(document, type=Command, str_keys=True)
             with open_local_project(settings.load()) as project:
                 project.secrets = project.secrets.only_given(command.secrets)
@@ -159,6 +170,13 @@ def main(descriptor: int) -> None:
             send(**error.as_json())
         except Exception as error:
             send(**ClewError(f"{type(error).__name__}: {error}").as_json())
+
+
+def _end_with_server() -> None:
+    """Exit when the input ends. It is read without a buffer: Python locks those at its exit."""
+    while os.read(0, 1):
+        pass
+    os._exit(1)
 
 
 if __name__ == "__main__":

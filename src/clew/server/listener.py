@@ -21,6 +21,7 @@ from clew.server.proxy.app_origin import AppOrigin, check_template
 from clew.server.proxy.routing import Proxy
 from clew.server.proxy.usage import UsageRecorder
 from clew.server.proxy.websocket import MAX_MESSAGE_BYTES
+from clew.server.repeats.repeat_pool import RepeatPool
 from clew.server.run_workers.schedule_loop import ScheduleLoop
 from clew.server.run_workers.worker_pool import WorkerPool
 from clew.server.server_state import Service
@@ -36,16 +37,20 @@ _THREAD_GRACE_SECONDS = 1.0
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, service: Service, workers: WorkerPool) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, workers: WorkerPool, repeats: RepeatPool
+    ) -> None:
         super().__init__(config)
         self._service = service
         self._workers = workers
+        self._repeats = repeats
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End event streams, which would never end, and cancel long-running requests; let the
         other responses finish. uvicorn closes what is left after its grace time."""
         _exit_after(_STOP_SECONDS, self._workers)
         self._workers.stop()
+        self._repeats.stop()
         self._service.stopping.set()
         self._service.feeds.end()
         await super().shutdown(sockets)
@@ -110,14 +115,16 @@ def serve(
     count = len(os.sched_getaffinity(0)) if runs is None else runs
     workers = WorkerPool(service, count, on_host=on_host)
     schedules = ScheduleLoop(service)
+    repeats = RepeatPool(service)
     try:
         workers.start()
         schedules.start()
+        repeats.start()
         usage.start()
         workloads.start(usage)
         address = f"http://{bracket_ipv6(host)}:{sockets[0].getsockname()[1]}"
         apps = template or f"http://{bracket_ipv6(host)}:{origin.port}" if origin else None
-        server = _Server(config, service, workers)
+        server = _Server(config, service, workers, repeats)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(
                 number, server.handle_exit
@@ -129,10 +136,12 @@ def serve(
     finally:
         for listener in sockets:
             listener.close()
+        repeats.stop()
         workloads.close()
         usage.close()
         schedules.close()
         workers.close()
+        repeats.close()
         service.close()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)  # everything is closed already

@@ -25,6 +25,8 @@ class Service:
         self.started = datetime.now(UTC)
         self.work_available = threading.Event()
         """Set when a run may be waiting for a worker."""
+        self.repeat_available = threading.Event()
+        """Set when a repeat may be waiting."""
         self.on_host = False
         """Whether container components run as processes, without their images."""
         self.stopping = threading.Event()

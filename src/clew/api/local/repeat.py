@@ -39,8 +39,10 @@ def repeat(
     quiet: bool,
     say: Say,
     bring: Bring | None = None,
+    uid: Uid | None = None,
 ) -> Repeated:
-    """`bring` imports files that parameters name, if they are not on this machine."""
+    """`bring` imports files that parameters name, if they are not on this machine. `uid`: as in
+    `run_plan`."""
     from clew.prov.queries.execution_record import load_record
     from clew.replay.repeat import repeat_plan
     from clew.replay.sandbox.bubblewrap import require_sandbox
@@ -67,7 +69,14 @@ def repeat(
         say(warning)
     kind = "modification" if parameters else "repetition"
     document = run_plan(
-        project, record, plan, kind=kind, network=network, incremental=incremental, quiet=quiet
+        project,
+        record,
+        plan,
+        kind=kind,
+        network=network,
+        incremental=incremental,
+        quiet=quiet,
+        uid=uid,
     )
     if keep is not None:
         write_outputs(project, document.execution.uid, keep)
@@ -84,9 +93,11 @@ def run_plan(
     incremental: bool,
     quiet: bool,
     settle: Callable[[Execution], None] = lambda _: None,
+    uid: Uid | None = None,
 ) -> Repeated:
     """Run a plan made from `record` and compare the outputs; `settle` is called with the new
-    execution as soon as it is recorded."""
+    execution as soon as it is recorded. `uid`: of the new execution. If it is recorded already, by
+    a process that was killed before it could compare, nothing runs again."""
     from clew.api.local.diff import CONFIRM_SECONDS, explain_divergence, open_contents
     from clew.documents.repeats import Repeated
     from clew.prov.queries.execution_record import load_record
@@ -96,26 +107,30 @@ def run_plan(
     from clew.replay.repeat.replay_runner import ReplayRunner
     from clew.run.launch.execution_host import Derivation
 
-    uid = record.execution.uid
-    derivation = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))
+    parent = record.execution.uid
+    derivation = Derivation(kind, parent=parent, collection=record.facets.get("collection", parent))
+    execution = None if uid is None else _find_recorded(project, uid, parent=record.execution.id)
     project.close()  # keep no connection open while the command runs
     runner = ReplayRunner(project.directory, project.settings)
-    decider = _incremental_decider(project, record, plan) if incremental else None
-    outcome = runner.run(
-        plan, derivation, network=network, show=None if quiet else (1, 2), decider=decider
-    )
-    settle(outcome.execution)
-    again = load_record(project.graph, outcome.execution.uid, looks=False)
+    decider = None
+    if execution is None:
+        decider = _incremental_decider(project, record, plan) if incremental else None
+        show = None if quiet else (1, 2)
+        execution = runner.run(
+            plan, derivation, network=network, show=show, decider=decider, uid=uid
+        ).execution
+    settle(execution)
+    again = load_record(project.graph, execution.uid, looks=False)
     with open_contents(project, mask=_redactor(plan).text) as read:
         comparison = compare(record, again, read, load_rules(project.directory.ignore))
     divergence = None
     if comparison.significant:
-        again = load_record(project.graph, outcome.execution.uid)
+        again = load_record(project.graph, execution.uid)
         # a deliberate change needs no experiment to confirm it as the cause
         seconds = CONFIRM_SECONDS if kind == "repetition" else 0
         divergence = explain_divergence(project, record, again, comparison, seconds=seconds)
     return Repeated(
-        execution=outcome.execution,
+        execution=execution,
         of=record.execution.id,
         verdict=comparison.verdict,
         differences=comparison.differences,
@@ -124,6 +139,20 @@ def run_plan(
         reused=tuple(decider.reused) if decider else (),
         warnings=(*plan.warnings, *repeat_report.warn_unrecorded_reads(again, plan)),
     )
+
+
+def _find_recorded(project: ProjectState, uid: Uid, *, parent: str | None) -> Execution | None:
+    """The repeat of `parent` that has this uid, if its record is complete."""
+    from clew.errors import NotFound
+    from clew.prov.queries.executions import get_execution
+    from clew.run.recovery import recover
+
+    recover(project.directory, project.settings)  # forgets what was interrupted
+    try:
+        found = get_execution(project.graph, uid, alive=project.is_alive)
+    except NotFound:
+        return None
+    return found if found.ended is not None and found.parent == parent else None
 
 
 def _redactor(plan: RepeatPlan) -> Redactor:

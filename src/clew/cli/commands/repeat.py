@@ -124,6 +124,7 @@ def repeat_execution(
     import clew
     from clew.errors import NotAllowed
     from clew.prov.graph import LATEST
+    from clew.replay.repeat.parameters import find_words
 
     with clew.open() as project:
         found = project.execution(execution)  # once: another may be the latest after a prompt
@@ -137,7 +138,7 @@ def repeat_execution(
             secrets,
             lambda: project.repeat(
                 found.uid,
-                parameters=_find_words(found.command, parameters),
+                parameters=find_words(found.command, parameters),
                 network=network,
                 gpu=gpu,
                 incremental=incremental,
@@ -158,20 +159,6 @@ def _parse_parameter(text: str) -> tuple[str, str]:
     if not equals or not name.strip("-"):
         raise click.BadParameter(f"{text!r} is not NAME=VALUE or N=VALUE", param_hint="--set")
     return name, value
-
-
-def _find_words(command: Sequence[str], parameters: Sequence[tuple[str, str]]) -> dict[int, str]:
-    """The words of the command that the parameters replace, by position."""
-    words: dict[int, str] = {}
-    for name, value in parameters:
-        if name.isdigit():
-            words[int(name)] = value
-        else:
-            from clew.replay.repeat.parameters import set_parameter
-
-            position, word = set_parameter(command, name, value)
-            words[position] = word
-    return words
 
 
 def print_report(document: Repeated, *, incremental: bool) -> None:

@@ -64,6 +64,7 @@ CREATE TABLE repeat_request (
     error TEXT,
     options TEXT NOT NULL,
     output TEXT NOT NULL,
+    verdict TEXT,
     result TEXT
 );
 CREATE INDEX repeat_request_created ON repeat_request (project, created, id);

@@ -64,6 +64,17 @@ def set_parameter(command: Sequence[str], name: str, value: str) -> tuple[int, s
     raise UsageError(f"the command has no parameter {name}", hint=hint)
 
 
+def find_words(command: Sequence[str], parameters: Iterable[tuple[str, str]]) -> dict[int, str]:
+    """The words that replace words of the command, by position. Each parameter has a name or a
+    position, and its value."""
+    words: dict[int, str] = {}
+    for name, value in parameters:
+        is_position = name.isascii() and name.isdecimal()
+        position, word = (int(name), value) if is_position else set_parameter(command, name, value)
+        words[position] = word
+    return words
+
+
 def list_changes(before: Sequence[str], after: Sequence[str]) -> list[Change]:
     """The parameters of two commands that differ; words without a name are counted from 0."""
     if len(before) != len(after):

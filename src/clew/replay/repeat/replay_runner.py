@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew.documents.ids import Uid
 from clew.errors import ClewError, NotAllowed
 from clew.project_directory import ProjectDirectory
 from clew.replay.repeat.repeat_plan import RepeatPlan
@@ -55,16 +56,17 @@ class ReplayRunner:
         name: str | None = None,
         pins: Pins | None = None,
         decider: Decider | None = None,
+        uid: Uid | None = None,
     ) -> RecordingResult:
         """Carry out a plan in a sandbox, and record it as what `derivation` says: whole, or not.
 
-        By default, what was pinned is pinned again.
+        By default, what was pinned is pinned again. `uid`: of the new execution.
         """
         require_sandbox()
         _require_architecture(plan)
         self._check_owner()
         try:
-            return self._run(plan, derivation, network, show, name, pins, decider)
+            return self._run(plan, derivation, network, show, name, pins, decider, uid)
         except ClewError:
             # on a full disk there may be room again to forget it, now that its files are gone
             recovery.recover(self.directory, self.settings)
@@ -79,6 +81,7 @@ class ReplayRunner:
         name: str | None,
         pins: Pins | None,
         decider: Decider | None,
+        uid: Uid | None,
     ) -> RecordingResult:
         with (
             Store(self.directory.store) as store,
@@ -112,6 +115,7 @@ class ReplayRunner:
                 exclude=(),
                 pins=Pins.recorded(plan.facets) if pins is None else pins,
                 decider=decider,
+                uid=uid,
             ).run()
 
     def _check_owner(self) -> None:

@@ -8,7 +8,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.responses import JSONResponse
 
 import clew
-from clew.server.v1 import activities, changes, maintenance, status, traffic
+from clew.server.v1 import activities, changes, maintenance, repeats, status, traffic
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.document_router import describe_documents
 from clew.server.v1.pipelines import pipelines, schedules
@@ -19,7 +19,7 @@ from clew.server.v1.settings import access_tokens, remotes, server_info
 PREFIX = "/api/v1"
 _MODULES = (
     *(executions, versions, lineage, notes, maintenance, status, traffic),
-    *(activities, changes),
+    *(activities, changes, repeats),
     *(access_tokens, remotes, server_info),
     *(pipelines, schedules),
     *(run_progress, logs, runs),

@@ -13,6 +13,7 @@ from clew.api.pipelines import Pipelines
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
     from clew.documents.differences import RunDiff
+    from clew.documents.ids import TaskId, Uid
     from clew.documents.repeats import RepeatedRun
     from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
     from clew.pipelines.runner.run_types import Change
@@ -102,10 +103,12 @@ class LocalPipelines(Pipelines):
         id: str,  # noqa: A002
         *,
         say: Say = ignore_message,
+        uid_of: Callable[[TaskId], Uid | None] = lambda _: None,
     ) -> RepeatedRun:
+        """`uid_of`: the uid of the execution that repeats a task."""
         from clew.api.local.pipelines.runs import repeat
 
-        return repeat(self._project, self.show(id), say=say)
+        return repeat(self._project, self.show(id), say=say, uid_of=uid_of)
 
     def _show_briefly(self, id: str) -> RunWithCounts:  # noqa: A002
         """With a small cache of its own: after a long run, memory is scarce."""

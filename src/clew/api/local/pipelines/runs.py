@@ -9,6 +9,7 @@ from msgspec import structs
 
 from clew.api.local.repeat import repeat as repeat_execution
 from clew.documents.differences import RunDiff, TaskDiff, Verdict
+from clew.documents.ids import TaskId, Uid
 from clew.documents.repeats import RepeatedRun, RepeatedTask
 from clew.documents.runs import RunWithTasks, Task
 from clew.errors import UsageError
@@ -73,9 +74,16 @@ def _changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, tuple[Any, Any]]
     return {n: (a.get(n), b.get(n)) for n in {**a, **b} if a.get(n) != b.get(n)}
 
 
-def repeat(project: ProjectState, run: RunWithTasks, *, say: Callable[[str], None]) -> RepeatedRun:
+def repeat(
+    project: ProjectState,
+    run: RunWithTasks,
+    *,
+    say: Callable[[str], None],
+    uid_of: Callable[[TaskId], Uid | None] = lambda _: None,
+) -> RepeatedRun:
     """Repeat every task of a run in isolation, and compare the outputs. The verdict is the worst of
-    all tasks."""
+    all tasks. `uid_of`: the uid of the new execution of a task; if it is recorded already, the task
+    is not repeated again."""
     tasks = [(task.id, task.execution) for task in run.tasks if task.execution]
     if not tasks:
         raise UsageError(f"no task of {run.id} has run", hint=f"clew pipeline show {run.id}")
@@ -91,6 +99,7 @@ def repeat(project: ProjectState, run: RunWithTasks, *, say: Callable[[str], Non
             keep=None,
             quiet=True,
             say=say,
+            uid=uid_of(task),
         )
         say(f"{task}: {repeated.verdict}")
         results.append(RepeatedTask(**structs.asdict(repeated), task=task))

@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -21,9 +20,9 @@ from starlette.responses import StreamingResponse
 
 from clew.errors import ClewError
 from clew.server import command_worker
+from clew.server.command_process import worker_command, worker_options
 from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
-from clew.settings import without_own
 
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
 
@@ -92,22 +91,15 @@ async def _start_worker(
     service: Service,
 ) -> tuple[asyncio.subprocess.Process, asyncio.StreamReader]:
     """The worker process, and the stream of its messages."""
-    environ = without_own()
-    environ["CLEW_PROJECT"] = str(service.directory.root)
-    if service.settings.graph:
-        environ["CLEW_GRAPH"] = service.settings.graph
     read_fd, write_fd = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "clew.server.command_worker", str(write_fd)),
+            *worker_command(write_fd),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            cwd=service.directory.root,
-            env=environ,
-            start_new_session=True,
-            pass_fds=(write_fd,),
             limit=_READ_BYTES,
+            **worker_options(service, write_fd),
         )
     except BaseException:
         os.close(read_fd)

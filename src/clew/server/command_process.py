@@ -1,0 +1,36 @@
+"""How a server starts a `command_worker`: the same for commands of a client and for repeats."""
+
+import os
+import sys
+from typing import TypedDict
+
+from clew.server.server_state import Service
+from clew.settings import without_own
+
+
+class WorkerOptions(TypedDict):
+    """What `subprocess` and `asyncio` need to start it."""
+
+    cwd: str
+    env: dict[str, str]
+    start_new_session: bool
+    pass_fds: tuple[int]
+
+
+def worker_command(messages: int) -> list[str]:
+    """The command line. `messages`: the file descriptor to which it writes its messages."""
+    return [sys.executable, "-m", "clew.server.command_worker", str(messages)]
+
+
+def worker_options(service: Service, messages: int) -> WorkerOptions:
+    """It gets the project and the address of the graph, and no credentials of the server."""
+    environ = without_own()
+    environ["CLEW_PROJECT"] = str(service.directory.root)
+    if service.settings.graph:
+        environ["CLEW_GRAPH"] = service.settings.graph
+    return {
+        "cwd": os.fspath(service.directory.root),
+        "env": environ,
+        "start_new_session": True,
+        "pass_fds": (messages,),
+    }
