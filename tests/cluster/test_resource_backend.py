@@ -147,7 +147,7 @@ def test_logs_of_each_container(space: Kube, backend: ResourceBackend) -> None:
 
     async def follow() -> bytes:
         text = b""
-        async for chunk in backend.follow_log(space.namespace, name, "prints"):
+        async for chunk, _ in backend.follow_log(space.namespace, name, "prints"):
             text += chunk
             if b"later" in text:
                 break

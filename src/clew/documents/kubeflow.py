@@ -20,12 +20,15 @@ class Response(Document, frozen=True, kw_only=True):
 
 
 class Failure(Document, frozen=True, kw_only=True):
-    """A request that failed; `log` says why."""
+    """A request that failed; `log` says why and what to do, `title` and `hint` the two apart."""
 
     success: bool = False
     log: str
     status: int
     user: str | None
+    code: str
+    title: str
+    hint: str
 
 
 class Message(Response, frozen=True, kw_only=True):

@@ -49,6 +49,26 @@ class StorageClass(Document, frozen=True, kw_only=True):
     default: bool
 
 
+class StorageClassList(Document, frozen=True, kw_only=True):
+    storage_classes: tuple[StorageClass, ...]
+
+
+class Snapshot(Document, frozen=True, kw_only=True):
+    """A snapshot of a volume, which a new volume can be a copy of."""
+
+    name: str
+    volume: str | None
+    """The volume that it was taken of, if that is known."""
+    size: str | None
+    """How large a new volume must be at least."""
+    ready: bool
+    created: str | None
+
+
+class Snapshots(Document, frozen=True, kw_only=True):
+    snapshots: tuple[Snapshot, ...]
+
+
 class Program(Document, frozen=True, kw_only=True):
     """A program that notebooks or TensorBoards need."""
 

@@ -25,6 +25,7 @@ from clew.server.http.request_head_check import HeadCheck, parse_host
 from clew.server.http.sessions import API_AUDIENCE, Sessions, apps_audience
 from clew.server.ingest_limits import IngestTransfers
 from clew.server.kfp.routes import router as kfp
+from clew.server.kubeflow.routes import router as kubeflow
 from clew.server.metrics import Metrics
 from clew.server.proxy.app_origin import AppHostCheck, AppLogin, AppOrigin, AppRedirect
 from clew.server.proxy.routing import ROUTE_NAMES, PortRouter, Proxy, TargetRouter
@@ -53,6 +54,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     app.state.activity_index = ActivityIndex(lambda: database_version(service))
     app.state.storage = StorageMeter(service)
     app.state.cookies = (cookie, apps_cookie)
+    app.state.apps = origin
     app.add_exception_handler(ClewError, _handle_clew_error)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
     app.add_exception_handler(HTTPException, _handle_http_exception)
@@ -65,6 +67,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     for module in (ingest, record_download, queries, content, rerun_commands):
         app.include_router(module.router)
     routes.include(app)
+    app.include_router(kubeflow)
     web_app.include(app)
     route_paths = {
         getattr(route.original_route, "endpoint", None): route.path or ""
@@ -132,7 +135,7 @@ def _metrics(request: Request) -> Response:
 
 async def _handle_clew_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ClewError)
-    return error_response(request.url.path, error)
+    return error_response(request.url.path, error, user=_user(request))
 
 
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
@@ -149,7 +152,12 @@ async def _handle_http_exception(request: Request, error: Exception) -> Response
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(sorted(_allowed_methods(request)))
     return problem_response(
-        request.url.path, error.status_code, code, str(error.detail), headers=headers
+        request.url.path,
+        error.status_code,
+        code,
+        str(error.detail),
+        headers=headers,
+        user=_user(request),
     )
 
 
@@ -168,4 +176,11 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 async def _handle_unexpected_error(request: Request, _: Exception) -> Response:
-    return problem_response(request.url.path, 500, "failed", "the server failed; see its log")
+    message = "the server failed; see its log"
+    return problem_response(request.url.path, 500, "failed", message, user=_user(request))
+
+
+def _user(request: Request) -> str | None:
+    """Who made the request: only authenticated requests come this far."""
+    service: Service = request.app.state.service
+    return None if service.backend is None else service.backend.user

@@ -4,15 +4,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from http import HTTPStatus
 
 from clew.api.local.project import LocalProject
-from clew.errors import ClewError
+from clew.errors import ClewError, NotFound
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.server.polling_feed import Feeds
 from clew.settings import Settings
 from clew.workloads.backend import Backend
+from clew.workloads.forms.spawner_config import SpawnerConfig
+
+SPAWNER_FILE = "spawner_ui_config.yaml"
+"""In `.clew`."""
 
 
 class Service:
@@ -35,7 +40,22 @@ class Service:
         """The runs and logs that clients follow."""
         self.backend: Backend | None = None
         """What runs notebooks, TensorBoards and volumes; None: nothing does."""
+        self.spawner_file = directory.path / SPAWNER_FILE
+        """The administrator's defaults of the notebook form; it need not exist."""
         self._idle: list[LocalProject] = []
+
+    def workloads(self) -> Backend:
+        """What runs notebooks, TensorBoards and volumes."""
+        if self.backend is None:
+            raise NotFound(
+                "this server does not run notebooks, TensorBoards or volumes", hint="clew up"
+            )
+        return self.backend
+
+    @cached_property
+    def spawner(self) -> SpawnerConfig:
+        """The defaults of the notebook form. Call it only if there is a back end."""
+        return SpawnerConfig(self.spawner_file, bundled=self.workloads().kind)
 
     @contextmanager
     def project(self) -> Iterator[LocalProject]:

@@ -9,10 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from fastapi import FastAPI, Request
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 import clew
 from clew.errors import NotFound
+from clew.server.kubeflow.csrf import set_csrf_cookie
 
 DIRECTORY = Path(clew.__file__).parent / "_web"
 _VIEWS = (
@@ -42,20 +44,38 @@ _NOT_BUILT = (
 )
 
 
+class _PagePath(Convertor[str]):
+    """The rest of a view's address. Addresses under `api/` belong to Kubeflow's routes: what is
+    not there does not exist."""
+
+    regex = "(?!api(/|$)).*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("page", _PagePath())
+
+
 def include(app: FastAPI) -> None:
     """Add the routes of the app. Call it last: more specific routes come first."""
     app.add_api_route("/assets/{name}", get_asset, include_in_schema=False)
     app.add_api_route("/", get_page, include_in_schema=False)
     for view in _VIEWS:
-        for path in (f"/{view}", f"/{view}/{{rest:path}}"):
+        for path in (f"/{view}", f"/{view}/{{rest:page}}"):
             app.add_api_route(path, get_page, include_in_schema=False)
 
 
-def get_page() -> Response:
+def get_page(request: Request) -> Response:
     page = DIRECTORY / "index.html"
     if not page.exists():
         return HTMLResponse(_NOT_BUILT, 503)
-    return HTMLResponse(page.read_text(), headers=_PAGE_HEADERS)
+    response = HTMLResponse(page.read_text(), headers=_PAGE_HEADERS)
+    set_csrf_cookie(request, response)
+    return response
 
 
 def get_asset(request: Request, name: str) -> Response:

@@ -3,7 +3,8 @@
     backend             what runs them: the interface of the local machine and of a cluster
     forms               the administrator's form defaults, and a filled-in form to resources
     notebooks, tensorboards, volumes   their state in plain words, and their list entries
-    creation, edits     create and change resources
+    listings            all of them, and what forms offer
+    creation, edits, deletion   create, change and delete resources
     details             everything about one resource
     quotas              how much of a quota is used
     local               a back end with child processes as notebooks and directories as volumes

@@ -17,10 +17,11 @@ All methods except `follow_log` block, and may be called from any thread. They r
     Unavailable    the back end does not answer
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol
 
 from clew.documents.workloads import Features, StorageClass
+from clew.kube.backend.log_lines import LogChunk
 from clew.kube.objects import Json, Key, Object
 from clew.workloads.programs import Programs
 
@@ -84,6 +85,13 @@ class Backend(Protocol):
         """What a container has printed; `tail`: at most so many of its last lines."""
 
     def follow_log(
-        self, namespace: str, pod: str, container: str, *, tail: int | None = None
-    ) -> AsyncIterator[bytes]:
-        """The same, and what it prints from now on, until the container ends."""
+        self,
+        namespace: str,
+        pod: str,
+        container: str,
+        *,
+        tail: int | None = None,
+        after: str | None = None,
+    ) -> AsyncGenerator[LogChunk]:
+        """The same, and what it prints from now on, until the container ends. `after`: the position
+        of a chunk; only what follows it. An unknown position is ignored."""

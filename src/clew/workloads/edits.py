@@ -33,6 +33,22 @@ def set_stopped(backend: Backend, key: Key, stopped: bool) -> None:
     backend.merge_patch(key, {"metadata": {"annotations": {annotations.STOPPED: value}}})
 
 
+def change(backend: Backend, key: Key, body: Mapping[str, Any], defaults: FormDefaults) -> None:
+    """Change the given fields of a notebook's form; stop or start anything but a volume."""
+    fields = {name: value for name, value in body.items() if name != "stopped"}
+    stopped = body.get("stopped")
+    if "stopped" in body and not isinstance(stopped, bool):
+        raise UsageError("stopped must be true or false")
+    if key.kind == "PersistentVolumeClaim":
+        raise UsageError("a volume has no form", hint="edit its YAML")
+    if fields and key.kind != "Notebook":
+        raise UsageError(f"{min(fields)[:80]} cannot be changed here", hint="edit its YAML")
+    if fields:
+        edit_notebook(backend, key, fields, defaults)
+    if isinstance(stopped, bool) and stopped != is_stopped(backend.get(key)):
+        set_stopped(backend, key, stopped)
+
+
 def edit_notebook(
     backend: Backend, key: Key, body: Mapping[str, Any], defaults: FormDefaults
 ) -> None:

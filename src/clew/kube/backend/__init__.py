@@ -3,6 +3,7 @@
     resource_backend   lists, creates, changes and deletes resources; Pods, logs, features
     rest_client        plain JSON to and from the Kubernetes API
     api_errors         answers of the Kubernetes API as errors with plain sentences
+    log_lines          positions in logs
     version_watch      a number that changes when a resource changes
 
 `ResourceBackend` satisfies the interface `workloads.backend.Backend`. The operator has a client of

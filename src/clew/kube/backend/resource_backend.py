@@ -10,12 +10,13 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from clew.documents.workloads import Culling, Features, StorageClass
 from clew.errors import Conflict, NotAllowed, NotFound, Unavailable
+from clew.kube.backend.log_lines import LogChunk, LogLines, parse_position
 from clew.kube.backend.rest_client import RestClient
 from clew.kube.backend.version_watch import VersionWatch
 from clew.kube.cluster_cache import workload_of_pod
@@ -192,18 +193,32 @@ class ResourceBackend:
             return ""
 
     async def follow_log(
-        self, namespace: str, pod: str, container: str, *, tail: int | None = None
-    ) -> AsyncIterator[bytes]:
+        self,
+        namespace: str,
+        pod: str,
+        container: str,
+        *,
+        tail: int | None = None,
+        after: str | None = None,
+    ) -> AsyncGenerator[LogChunk]:
         """Waits for a container that has not started yet."""
         self._check(namespace)
+        start = parse_position(after) if after else None
+        lines = LogLines(start)
+        since = start and start.since
         while True:
             try:
-                async with self._client.follow_log(namespace, pod, container, tail) as chunks:
+                async with self._client.follow_log(
+                    namespace, pod, container, tail=tail, since=since
+                ) as chunks:
                     async for chunk in chunks:
-                        yield chunk
-                return
+                        if text := lines.feed(chunk):
+                            yield LogChunk(text, str(lines.position))
+                break
             except Conflict:
                 await asyncio.sleep(_RETRY_SECONDS)
+        if text := lines.end():
+            yield LogChunk(text, str(lines.position))
 
     def _remember(self, name: str, find: Callable[[], Value]) -> Value:
         """What is asked with every page is looked up again only after some seconds."""

@@ -180,11 +180,14 @@ class RestClient:
 
     @asynccontextmanager
     async def follow_log(
-        self, namespace: str, pod: str, container: str, tail: int | None
+        self, namespace: str, pod: str, container: str, *, tail: int | None, since: str | None
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """What a container printed and prints."""
-        path, params = _log_request(namespace, pod, container, tail)
-        given = {**params, "follow": "true"}
+        """What a container printed and prints, each line with its time. `since`: a time in whole
+        seconds; `tail` counts only without it."""
+        path, params = _log_request(namespace, pod, container, None if since else tail)
+        given = {**params, "follow": "true", "timestamps": "true"}
+        if since:
+            given["sinceTime"] = since
         async with self._stream(path, given, timeout=_LOG_TIMEOUT) as answer:
             if answer.is_error:
                 raise explain_log_refusal(answer.status_code, _read_status(answer), pod, container)

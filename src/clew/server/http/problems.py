@@ -4,6 +4,7 @@ Every `ClewError` has a code, an HTTP status, a message and a hint. Any other ex
 its details go to the log, not to the client.
 """
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -14,6 +15,9 @@ from clew.viewer import problems
 
 KUBEFLOW_PREFIXES = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
 """The path prefixes that Kubeflow's client uses."""
+WEB_APP_PREFIXES = ("/jupyter/", "/tensorboards/", "/volumes/")
+"""The path prefixes of Kubeflow's web apps; our own pages have some of these addresses, too."""
+_WEB_APP_API = re.compile(r"/(jupyter|tensorboards|volumes)/(api/.*|info)", re.DOTALL)
 _GRPC_CODES = {
     400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14,
 }  # fmt: skip
@@ -30,8 +34,15 @@ def problem_response(
     *,
     hint: str = "",
     headers: Mapping[str, str] | None = None,
+    user: str | None = None,
 ) -> JSONResponse:
-    """An error response, in the format of the API that `path` belongs to."""
+    """An error response, in the format of the API that `path` belongs to. `user`: who made the
+    request, if that is known."""
+    if _WEB_APP_API.fullmatch(path):
+        text = f"{message} ({hint})" if hint else message
+        failure = {"success": False, "log": text, "status": status, "user": user}
+        failure |= {"code": code, "title": message, "hint": hint}
+        return problems.AsciiJSONResponse(failure, status, headers)
     if path.startswith(KUBEFLOW_PREFIXES):
         text = f"{message} ({hint})" if hint else message
         document = {"error": text, "code": _GRPC_CODES.get(status, _GRPC_INTERNAL), "message": text}
@@ -39,9 +50,9 @@ def problem_response(
     return problems.problem_response(status, code, message, hint=hint, headers=headers)
 
 
-def error_response(path: str, error: ClewError) -> JSONResponse:
+def error_response(path: str, error: ClewError, *, user: str | None = None) -> JSONResponse:
     status = error.http_status
     headers = {"Retry-After": _RETRY_AFTER} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     return problem_response(
-        path, status, error.code, error.message, hint=error.hint, headers=headers
+        path, status, error.code, error.message, hint=error.hint, headers=headers, user=user
     )

@@ -10,6 +10,8 @@ from clew.api.local.project import LocalProject
 from clew.errors import NotAllowed
 from clew.server.http.authentication import uses_access_token
 from clew.server.server_state import Service
+from clew.workloads.backend import Backend
+from clew.workloads.forms.spawner_config import FormDefaults
 
 Text = Annotated[
     str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$", strict=True)
@@ -62,6 +64,22 @@ def _owner(request: Request) -> None:
 
 Owner = Depends(_owner)
 """Refuses requests with a personal access token: a token that leaked must not make others."""
+
+
+def _backend(service: ServiceDep) -> Backend:
+    return service.workloads()
+
+
+BackendDep = Annotated[Backend, Depends(_backend)]
+
+
+def _form_defaults(service: ServiceDep) -> FormDefaults:
+    service.workloads()
+    return service.spawner.defaults
+
+
+FormDefaultsDep = Annotated[FormDefaults, Depends(_form_defaults)]
+"""The administrator's defaults of the notebook form, as the file has them now."""
 
 PROBLEM = "application/problem+json"
 _DESCRIPTIONS = {

@@ -12,7 +12,6 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from clew.documents.document import Document, encode
-from clew.documents.problem import ProblemDetails
 
 REFERENCE = "#/components/schemas/{name}"
 
@@ -58,9 +57,11 @@ def _answer_with_json(
     return answer
 
 
-def describe_documents(endpoints: Iterable[Callable[..., Any] | None]) -> dict[str, Any]:
-    """The schemas of the documents that these functions return, and of errors, by name."""
+def describe_documents(
+    endpoints: Iterable[Callable[..., Any] | None], *, more: Iterable[type[Document]]
+) -> dict[str, Any]:
+    """The schemas of the documents that these functions return, and of `more`, by name."""
     kinds = {kind for endpoint in endpoints for kind in getattr(endpoint, "documents", ())}
-    kinds.add(ProblemDetails)
+    kinds |= set(more)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=REFERENCE)
     return schemas

@@ -8,6 +8,10 @@ from fastapi.routing import iter_route_contexts
 from starlette.responses import JSONResponse
 
 import clew
+from clew.documents.kubeflow import Failure
+from clew.documents.problem import ProblemDetails
+from clew.documents.workload_forms import FORMS
+from clew.server.http.problems import WEB_APP_PREFIXES
 from clew.server.v1 import activities, changes, maintenance, repeats, status, traffic
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.document_router import describe_documents
@@ -15,6 +19,7 @@ from clew.server.v1.pipelines import pipelines, schedules
 from clew.server.v1.records import executions, lineage, notes, versions
 from clew.server.v1.runs import logs, run_progress, runs
 from clew.server.v1.settings import access_tokens, remotes, server_info
+from clew.server.v1.workloads import backend, container_log, details, programs
 
 PREFIX = "/api/v1"
 _MODULES = (
@@ -23,6 +28,7 @@ _MODULES = (
     *(access_tokens, remotes, server_info),
     *(pipelines, schedules),
     *(run_progress, logs, runs),
+    *(backend, programs, container_log, details),
 )
 """Modules with more specific paths come first: the first matching route wins."""
 
@@ -40,9 +46,11 @@ def _get_openapi(request: Request) -> JSONResponse:
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of everything under /api/v1."""
+    """The OpenAPI document of everything under /api/v1, and of Kubeflow's web apps."""
     api_routes = [
-        route for route in iter_route_contexts(app.routes) if (route.path or "").startswith(PREFIX)
+        route
+        for route in iter_route_contexts(app.routes)
+        if (route.path or "").startswith((PREFIX, *WEB_APP_PREFIXES))
     ]
     document = get_openapi(
         title="Clew",
@@ -52,7 +60,8 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
     )
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    schemas |= describe_documents(route.endpoint for route in api_routes)
+    endpoints = [route.endpoint for route in api_routes]
+    schemas |= describe_documents(endpoints, more=(ProblemDetails, Failure, *FORMS))
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]
     return document

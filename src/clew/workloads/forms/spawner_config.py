@@ -61,6 +61,14 @@ class FormDefaults:
         vendors = dig(self.fields, "gpus", "value", "vendors") or ()
         return [str(vendor["limitsKey"]) for vendor in vendors]
 
+    def vendor_names(self) -> dict[str, str]:
+        """The names of the GPU vendors, by their resource names."""
+        vendors = dig(self.fields, "gpus", "value", "vendors") or ()
+        return {
+            str(vendor["limitsKey"]): str(vendor.get("uiName") or vendor["limitsKey"])
+            for vendor in vendors
+        }
+
     def option(self, name: str, key_field: str, key: str) -> Object | None:
         """The option of an affinity or toleration group with this key."""
         options = dig(self.fields, name, "options") or ()

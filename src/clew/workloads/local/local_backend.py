@@ -3,11 +3,12 @@
 import getpass
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
 from clew.documents.workloads import Culling, Features, StorageClass
 from clew.errors import Exists, NotAllowed, NotFound
+from clew.kube.backend.log_lines import LogChunk
 from clew.kube.objects import Json, Key, Object, name_of
 from clew.project_directory import ProjectDirectory
 from clew.workloads.local.culler import Culler, TrafficSource
@@ -174,16 +175,22 @@ class LocalBackend:
         return self._supervisor.log(key).read(tail).decode(errors="replace")
 
     async def follow_log(
-        self, namespace: str, pod: str, container: str, *, tail: int | None = None
-    ) -> AsyncIterator[bytes]:
+        self,
+        namespace: str,
+        pod: str,
+        container: str,
+        *,
+        tail: int | None = None,
+        after: str | None = None,
+    ) -> AsyncGenerator[LogChunk]:
         key = self._owner(namespace, pod)
 
         def is_over() -> bool:
             runtime = self._supervisor.runtime(key)
             return runtime is None or (runtime.process is None and runtime.reason.name == "Stopped")
 
-        async for data in self._supervisor.log(key).follow(tail, is_over):
-            yield data
+        async for chunk in self._supervisor.log(key).follow(tail, is_over, after):
+            yield chunk
 
     def _owner(self, namespace: str, pod: str) -> Key:
         check_namespace(namespace)

@@ -2,14 +2,18 @@
 
 import asyncio
 import os
+import re
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+
+from clew.kube.backend.log_lines import LogChunk
 
 _MAX_BYTES = 4 << 20
 """Of each file."""
 _POLL_SECONDS = 0.2
 _READ_BYTES = 64 << 10
+_POSITION = re.compile(r"(\d{1,20})_(\d{1,15})")
 
 
 class ProcessLog:
@@ -33,41 +37,42 @@ class ProcessLog:
 
     def read(self, tail: int | None = None) -> bytes:
         """All of it, or its last lines."""
-        data = self._read_all()
-        if tail is None:
-            return data
-        lines = data.splitlines(keepends=True)
-        return b"".join(lines[-tail:] if tail > 0 else [])
+        return self._read_tail(tail)[0]
 
-    def _read_all(self) -> bytes:
-        with self._lock:
-            return b"".join(
-                path.read_bytes() for path in (self._older, self._path) if path.exists()
-            )
-
-    async def follow(self, tail: int | None, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """The log, and what is added to it until it is over."""
-        position = self._end()
-        data = await asyncio.to_thread(self.read, tail)
-        if data:
-            yield data
+    async def follow(
+        self, tail: int | None, is_over: Callable[[], bool], after: str | None = None
+    ) -> AsyncIterator[LogChunk]:
+        """The log, and what is added to it until it is over. `after`: see `Backend`."""
+        match = _POSITION.fullmatch(after or "")
+        if match:
+            position = int(match[1]), int(match[2])
+        else:
+            data, position = await asyncio.to_thread(self._read_tail, tail)
+            for start in range(0, len(data), _READ_BYTES):
+                end = position[1] - len(data) + start + _READ_BYTES
+                # Within the older file there is no position: then it all comes again.
+                at = position[0], max(0, min(end, position[1]))
+                yield LogChunk(data[start : start + _READ_BYTES], _format(at))
         while True:
             over = is_over()
             found, position = await asyncio.to_thread(self._read_from, position)
             if found:
-                yield found
+                yield LogChunk(found, _format(position))
             elif over:
                 return
             else:
                 await asyncio.sleep(_POLL_SECONDS)
 
-    def _end(self) -> tuple[int, int]:
-        """The file that is written, and its size."""
-        try:
-            found = self._path.stat()
-        except FileNotFoundError:
-            return 0, 0
-        return found.st_ino, found.st_size
+    def _read_tail(self, tail: int | None) -> tuple[bytes, tuple[int, int]]:
+        """The last lines, and the position after them: the file that is written, and its size."""
+        with self._lock:
+            older = self._older.read_bytes() if self._older.exists() else b""
+            try:
+                with self._path.open("rb") as file:
+                    inode, newer = os.fstat(file.fileno()).st_ino, file.read()
+            except FileNotFoundError:
+                inode, newer = 0, b""
+        return _last_lines(older + newer, tail), (inode, len(newer))
 
     def _read_from(self, position: tuple[int, int]) -> tuple[bytes, tuple[int, int]]:
         """What follows a position. If the files were exchanged meanwhile, the rest of the older
@@ -92,3 +97,14 @@ class ProcessLog:
         with self._lock:
             self._path.unlink(missing_ok=True)
             self._older.unlink(missing_ok=True)
+
+
+def _last_lines(data: bytes, tail: int | None) -> bytes:
+    if tail is None:
+        return data
+    lines = data.splitlines(keepends=True)
+    return b"".join(lines[-tail:] if tail > 0 else [])
+
+
+def _format(position: tuple[int, int]) -> str:
+    return f"{position[0]}_{position[1]}"
