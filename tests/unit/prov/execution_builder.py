@@ -30,8 +30,9 @@ from clew.prov.locators import file_locator
 MACHINE = "m1"
 
 
-def digest(text: str) -> str:
-    return f"blake3:{blake3(text.encode()).hexdigest()}"
+def digest(text: str | bytes) -> str:
+    data = text.encode() if isinstance(text, str) else text
+    return f"blake3:{blake3(data).hexdigest()}"
 
 
 def locator(path: str | bytes) -> str:
@@ -79,7 +80,7 @@ class ExecutionBuilder:
         self._last[where] = Version(where, maker, self._count[where])
         return self._last[where]
 
-    def content(self, version: Version, text: str, **facts: Any) -> None:
+    def content(self, version: Version, text: str | bytes, **facts: Any) -> None:
         self._add(
             Content, version=version, digest=digest(text), size=len(text), mode=0o100644,
             mtime=self._at, **facts,
@@ -104,8 +105,8 @@ class ExecutionBuilder:
         return version
 
     def write(
-        self, process: str, path: str | bytes, text: str | None = None, *, how: str = "write",
-        finished: bool = False,
+        self, process: str, path: str | bytes, text: str | bytes | None = None, *,
+        how: str = "write", finished: bool = False,
     ) -> Version:  # fmt: skip
         version = self._next(path, process)
         self._add(Generated, activity=process, version=version, how=how, finished=finished)

@@ -1,6 +1,11 @@
 import { createRoute } from "@tanstack/react-router";
 import { rootRoute } from "@/root-route";
+import { validateCompareSearch } from "./search";
 
 export const compareRoutes = [
-  createRoute({ getParentRoute: () => rootRoute, path: "/compare" }),
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: "/compare",
+    validateSearch: validateCompareSearch,
+  }),
 ] as const;

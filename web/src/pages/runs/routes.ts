@@ -1,6 +1,12 @@
-import { createRoute } from "@tanstack/react-router";
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "@/root-route";
+import { validateRunsSearch } from "./search";
 
 export const runListRoutes = [
-  createRoute({ getParentRoute: () => rootRoute, path: "/runs" }),
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: "/runs",
+    validateSearch: validateRunsSearch,
+    component: lazyRouteComponent(() => import("./runs-page"), "RunsPage"),
+  }),
 ] as const;

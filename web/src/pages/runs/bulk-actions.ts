@@ -1,0 +1,50 @@
+import { api, sendJson, unwrap } from "@/api/client";
+
+/** `e2` and the like: only executions have tags and notes, and can be deleted. */
+export function isExecution(id: string): boolean {
+  return /^e\d+$/.test(id);
+}
+
+export interface Failure {
+  id: string;
+  error: unknown;
+}
+
+/** Do it for each; the rest goes on if one fails. Returns what failed. */
+async function forEach(
+  ids: string[],
+  action: (id: string) => Promise<unknown>,
+): Promise<Failure[]> {
+  const failures: Failure[] = [];
+  for (const id of ids) {
+    try {
+      await action(id);
+    } catch (error) {
+      failures.push({ id, error });
+    }
+  }
+  return failures;
+}
+
+export function addTags(ids: string[], tags: string[]): Promise<Failure[]> {
+  return forEach(ids, (id) =>
+    api.POST("/api/v1/executions/{id}/tags", {
+      params: { path: { id } },
+      body: { add: tags, remove: [] },
+    }),
+  );
+}
+
+export function addNote(ids: string[], note: string): Promise<Failure[]> {
+  return forEach(ids, (id) => api.POST("/api/v1/notes", { body: { target: id, notes: { note } } }));
+}
+
+export function archiveRuns(uids: string[], archived: boolean): Promise<Failure[]> {
+  const action = archived ? "archive" : "unarchive";
+  return forEach(uids, (uid) => sendJson("POST", `/apis/v2beta1/runs/${uid}:${action}`));
+}
+
+/** All or none. With `dryRun`, only says which. */
+export function removeExecutions(ids: string[], dryRun: boolean) {
+  return unwrap(api.POST("/api/v1/executions/remove", { body: { ids, dry_run: dryRun } }));
+}

@@ -1,0 +1,67 @@
+import { useNavigate } from "@tanstack/react-router";
+import { Ellipsis } from "lucide-react";
+import { useState } from "react";
+import { IconButton } from "@/components/button";
+import { Menu, type MenuItem } from "@/components/menu";
+import { archiveRuns, isExecution } from "./bulk-actions";
+import { NoteDialog, RemoveDialog, TagDialog } from "./bulk-dialogs";
+import { useRefetchActivities } from "./selection-bar";
+import type { Activity } from "./use-activities";
+
+/** The actions of one row. */
+export function RowMenu({
+  activity,
+  onError,
+}: {
+  activity: Activity;
+  onError: (error: unknown) => void;
+}) {
+  const { id, uid, type, of, archived } = activity;
+  const navigate = useNavigate();
+  const refetch = useRefetchActivities();
+  const [dialog, setDialog] = useState<"tag" | "note" | "remove" | null>(null);
+  const close = () => setDialog(null);
+  const items: MenuItem[] = [
+    { label: "Open", onSelect: () => navigate({ to: "/runs/$id", params: { id } }) },
+    { label: "Show lineage", onSelect: () => navigate({ to: "/lineage", search: { target: id } }) },
+    { label: "Copy id", onSelect: () => void navigator.clipboard.writeText(id) },
+  ];
+  if (of) {
+    items.push({
+      label: `Compare with ${of}`,
+      onSelect: () => navigate({ to: "/compare", search: { id: [of, id] } }),
+    });
+  }
+  if (isExecution(id)) {
+    items.push(
+      { label: "Tag…", onSelect: () => setDialog("tag") },
+      { label: "Note…", onSelect: () => setDialog("note") },
+      { label: "Delete…", onSelect: () => setDialog("remove"), danger: true },
+    );
+  }
+  if (type === "run") {
+    items.push({
+      label: archived ? "Take out of the archive" : "Archive",
+      onSelect: async () => {
+        const [failure] = await archiveRuns([uid], !archived);
+        onError(failure?.error ?? null);
+        refetch();
+      },
+    });
+  }
+  return (
+    <>
+      <Menu
+        trigger={
+          <IconButton label={`Actions of ${id}`} className="px-1.5" tabIndex={-1}>
+            <Ellipsis size={16} aria-hidden />
+          </IconButton>
+        }
+        items={items}
+      />
+      {dialog === "tag" && <TagDialog ids={[id]} onClose={close} />}
+      {dialog === "note" && <NoteDialog ids={[id]} onClose={close} />}
+      {dialog === "remove" && <RemoveDialog ids={[id]} onClose={close} onDone={close} />}
+    </>
+  );
+}

@@ -1,0 +1,163 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback, useMemo, useRef, useState } from "react";
+import type { Schemas } from "@/api/client";
+import { Button } from "@/components/button";
+import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { Page } from "@/components/page";
+import { ColumnPicker } from "./column-picker";
+import { defaultColumns, findColumn } from "./columns";
+import { FilterBar } from "./filter-bar";
+import { RowMenu } from "./row-menu";
+import { RunsTable } from "./runs-table";
+import { isFiltered, type RunsSearch, toggle, toggleSort } from "./search";
+import { MOST_COMPARED, SelectionBar } from "./selection-bar";
+import { type Activity, useFirstPage, useGroups, useRowLayout } from "./use-activities";
+
+const MOST_OPEN = 50;
+
+/** Executions and pipeline runs in one table. The URL has the whole view. */
+export function RunsPage() {
+  const search = useSearch({ from: "/runs" });
+  const navigate = useNavigate({ from: "/runs" });
+  const [choosing, setChoosing] = useState(false);
+  const [failure, setFailure] = useState<unknown>(null);
+  const first = useFirstPage(search);
+  const columns = useShownColumns(search, first.data);
+  const groups = useGroups(
+    search,
+    columns.map(({ id }) => id),
+  );
+  const layout = useRowLayout(search, first.data?.total, groups.data?.groups);
+
+  const change = useCallback(
+    (changed: Partial<RunsSearch>) =>
+      void navigate({ search: (before) => ({ ...before, ...changed }), replace: true }),
+    [navigate],
+  );
+  const onToggle = useCallback(
+    (id: string) =>
+      void navigate({
+        search: (before) => ({ ...before, selected: toggle(before.selected, id) }),
+        replace: true,
+      }),
+    [navigate],
+  );
+  const actions = useCallback(
+    (activity: Activity) => <RowMenu activity={activity} onError={setFailure} />,
+    [],
+  );
+  const selected = search.selected ?? [];
+  function compare() {
+    if (selected.length >= 2 && selected.length <= MOST_COMPARED) {
+      navigate({ to: "/compare", search: { id: selected } });
+    }
+  }
+  const error = first.error ?? groups.error ?? failure;
+  const total = first.data?.total;
+  return (
+    <Page
+      title="Runs"
+      subtitle={total === null || total === undefined ? undefined : describeTotal(total, search)}
+    >
+      <FilterBar
+        search={search}
+        parameters={first.data?.parameters ?? []}
+        onChange={change}
+        onColumns={() => setChoosing(true)}
+        expand={
+          search.group
+            ? {
+                all: () =>
+                  change({
+                    open: groups.data?.groups.slice(0, MOST_OPEN).map((group) => group.key),
+                  }),
+                none: () => change({ open: undefined }),
+              }
+            : null
+        }
+      />
+      {error !== null && <ErrorCard error={error} />}
+      {selected.length > 0 && (
+        <SelectionBar
+          selected={selected}
+          onCompare={compare}
+          onClear={() => change({ selected: undefined })}
+        />
+      )}
+      {layout.length > 0 ? (
+        <RunsTable
+          search={search}
+          columns={columns}
+          layout={layout}
+          groups={groups.data?.groups ?? []}
+          onSort={(column) => change({ sort: toggleSort(search, column) })}
+          onToggleGroup={(key) => change({ open: toggle(search.open, key) })}
+          onToggle={onToggle}
+          onOpen={({ id }) => navigate({ to: "/runs/$id", params: { id } })}
+          onCompare={compare}
+          actions={actions}
+        />
+      ) : first.data && (!search.group || groups.data) ? (
+        <Nothing filtered={isFiltered(search)} onClear={() => change(CLEARED)} />
+      ) : (
+        error === null && <Skeleton lines={10} />
+      )}
+      {groups.data && groups.data.left_out > 0 && search.group && (
+        <p className="text-quiet">
+          {groups.data.left_out} more groups are not shown: filter, or group by something else.
+        </p>
+      )}
+      {choosing && (
+        <ColumnPicker
+          chosen={columns.map(({ id }) => id)}
+          parameters={first.data?.parameters ?? []}
+          metrics={first.data?.metrics ?? []}
+          onChange={(next) => change({ columns: next })}
+          onClose={() => setChoosing(false)}
+        />
+      )}
+    </Page>
+  );
+}
+
+const CLEARED: Partial<RunsSearch> = {
+  q: undefined,
+  state: undefined,
+  type: undefined,
+  tag: undefined,
+  archived: undefined,
+};
+
+function describeTotal(total: number, search: RunsSearch): string {
+  const count = total.toLocaleString("en-US");
+  if (isFiltered(search)) return `${count} match${total === 1 ? "es" : ""}`;
+  return `${count} execution${total === 1 ? "" : "s"} and pipeline runs`;
+}
+
+/** The chosen columns; else those that say most of the first rows, which then stay. */
+function useShownColumns(search: RunsSearch, page: Schemas["ActivityPage"] | undefined) {
+  const chosen = useRef<string[]>(undefined);
+  const activities = page?.activities ?? [];
+  const usual = chosen.current ?? defaultColumns(activities);
+  if (activities.length && !page?.unmeasured) chosen.current = usual;
+  const ids = search.columns ?? usual;
+  const key = JSON.stringify(ids);
+  return useMemo(
+    () => (JSON.parse(key) as string[]).map(findColumn).filter((column) => column !== undefined),
+    [key],
+  );
+}
+
+function Nothing({ filtered, onClear }: { filtered: boolean; onClear: () => void }) {
+  return filtered ? (
+    <EmptyState
+      title="Nothing matches these filters"
+      action={<Button onClick={onClear}>Clear filters</Button>}
+    />
+  ) : (
+    <EmptyState title="Nothing has run yet" command="clew exec -- python3 train.py">
+      Every command that you run with Clew, and every run of a pipeline, appears here with its
+      parameters and metrics.
+    </EmptyState>
+  );
+}
