@@ -22,6 +22,8 @@ from clew.workloads.notebooks import container_of
 
 _RESOURCES = ("cpu", "cpuLimit", "memory", "memoryLimit", "gpus")
 _VOLUMES = ("workspace", "datavols", "shm")
+_PLACEMENT = {"affinityConfig": "affinity", "tolerationGroup": "tolerations"}
+"""What each field changes: one that is not mentioned stays, also if no option has its value."""
 _MAX_YAML = 1 << 20
 
 
@@ -91,10 +93,11 @@ def apply_form(
         for name in [name for name, value in labels.items() if value == "true"]:
             del labels[name]
         labels |= form.configurations()
-    if {"affinityConfig", "tolerationGroup"} & body.keys():
-        pod.pop("affinity", None)
-        pod.pop("tolerations", None)
-        pod |= form.placement()
+    placement = form.placement() if _PLACEMENT.keys() & body.keys() else {}
+    for field, part in _PLACEMENT.items():
+        if field in body:
+            pod.pop(part, None)
+            pod |= {part: placement[part]} if part in placement else {}
     claims: list[Json] = []
     if set(_VOLUMES) & body.keys():
         claims = _edit_volumes(notebook, pod, container, form, body)

@@ -1,0 +1,60 @@
+import { fetchJson, sendJson } from "@/api/client";
+import type { ProgramInstallation } from "./documents";
+import { type Collection, kubeflow, part } from "./queries";
+
+/** Where Kubeflow's routes have a resource of each collection. */
+function path(collection: Collection, namespace: string, name?: string): string {
+  const base = {
+    notebooks: `${kubeflow.jupyter(namespace)}/notebooks`,
+    tensorboards: `${kubeflow.boards(namespace)}/tensorboards`,
+    volumes: `${kubeflow.volumes(namespace)}/pvcs`,
+    viewers: `${kubeflow.volumes(namespace)}/viewers`,
+  }[collection];
+  return name === undefined ? base : `${base}/${part(name)}`;
+}
+
+/** Create a resource. A repeated `key` names the same request: it creates nothing a second time. */
+export function create(
+  collection: Collection,
+  namespace: string,
+  body: object,
+  key: string,
+): Promise<unknown> {
+  return fetchJson(path(collection, namespace), {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Idempotency-Key": key },
+    body: JSON.stringify(body),
+  });
+}
+
+export function edit(collection: Collection, namespace: string, name: string, body: object) {
+  return sendJson("PATCH", path(collection, namespace, name), body);
+}
+
+/** Delete a resource. */
+export function remove(collection: Collection, namespace: string, name: string) {
+  return sendJson("DELETE", path(collection, namespace, name));
+}
+
+export function setStopped(
+  collection: "notebooks" | "tensorboards",
+  namespace: string,
+  name: string,
+  stopped: boolean,
+) {
+  return edit(collection, namespace, name, { stopped });
+}
+
+export function replaceYaml(
+  collection: Collection,
+  namespace: string,
+  name: string,
+  yaml: string,
+): Promise<unknown> {
+  const place = `/api/v1/workloads/${collection}/${part(namespace)}/${part(name)}/yaml`;
+  return sendJson("PUT", place, { yaml });
+}
+
+export function install(name: string) {
+  return sendJson<ProgramInstallation>("POST", `/api/v1/programs/${part(name)}`);
+}

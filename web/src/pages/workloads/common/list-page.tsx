@@ -1,0 +1,155 @@
+import { Plus } from "lucide-react";
+import { type ReactNode, useMemo } from "react";
+import { ButtonLink } from "@/components/button";
+import { type Column, DataTable } from "@/components/data-table";
+import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { Input } from "@/components/field";
+import { Page } from "@/components/page";
+import type { BackendInfo } from "../api/documents";
+import { useBackend } from "../api/queries";
+import { NamespaceSelect } from "./namespace";
+import { NoBackend } from "./no-backend";
+import { arrange, type ListSearch, type SortKeys, sortOf } from "./search";
+
+export interface ListOptions<Row> {
+  title: string;
+  /** In the plural, in small letters. */
+  things: string;
+  createLabel: string;
+  createTo: string;
+  columns: Column<Row>[];
+  keys: SortKeys<Row>;
+  text: (row: Row) => string;
+  empty: ReactNode;
+  banner?: (backend: BackendInfo) => ReactNode;
+  onOpen: (row: Row) => void;
+}
+
+/** The page of a list, once the back end is known. */
+export function WithBackend({
+  title,
+  children,
+}: {
+  title: string;
+  children: (backend: BackendInfo) => ReactNode;
+}) {
+  const { data, error, refetch } = useBackend();
+  if (error) {
+    return (
+      <Page title={title}>
+        <ErrorCard error={error} retry={() => refetch()} />
+      </Page>
+    );
+  }
+  if (!data) {
+    return (
+      <Page title={title}>
+        <Skeleton />
+      </Page>
+    );
+  }
+  if (data.kind === "none") {
+    return (
+      <Page title={title}>
+        <NoBackend />
+      </Page>
+    );
+  }
+  return children(data);
+}
+
+export function ListPage<Row extends { name: string; namespace: string }>({
+  backend,
+  options,
+  search,
+  onSearch,
+  data,
+  error,
+  refetch,
+}: {
+  backend: BackendInfo;
+  options: ListOptions<Row>;
+  search: ListSearch;
+  onSearch: (part: Partial<ListSearch>) => void;
+  data: Row[] | undefined;
+  error: unknown;
+  refetch: () => void;
+}) {
+  const sort = sortOf(search, "name");
+  const { keys, text } = options;
+  const rows = useMemo(
+    () =>
+      arrange(
+        data ?? [],
+        {
+          filter: search.filter,
+          sort: sortOf({ sort: search.sort, descending: search.descending }, "name"),
+        },
+        { keys, text },
+      ),
+    [data, search.filter, search.sort, search.descending, keys, text],
+  );
+  const many = new Set(data?.map(({ namespace }) => namespace)).size > 1;
+  const columns = options.columns.filter(({ id }) => id !== "namespace" || many);
+  const create = (
+    <ButtonLink look="primary" to={options.createTo} search={{ namespace: search.namespace }}>
+      <Plus size={16} aria-hidden /> {options.createLabel}
+    </ButtonLink>
+  );
+  return (
+    <Page
+      title={options.title}
+      actions={
+        <>
+          <NamespaceSelect
+            backend={backend}
+            chosen={search.namespace}
+            onChoose={(namespace) => onSearch({ namespace })}
+          />
+          {data?.length !== 0 && create}
+        </>
+      }
+    >
+      {options.banner?.(backend)}
+      {error ? (
+        <ErrorCard error={error} retry={refetch} />
+      ) : !data ? (
+        <Skeleton />
+      ) : data.length === 0 ? (
+        <EmptyState title={`There are no ${options.things} yet`} action={create}>
+          {options.empty}
+        </EmptyState>
+      ) : (
+        <>
+          <div className="flex flex-wrap items-center gap-3">
+            <Input
+              type="search"
+              data-filter
+              aria-label={`Filter ${options.things}`}
+              placeholder={`Filter ${options.things}`}
+              className="max-w-sm"
+              value={search.filter ?? ""}
+              onChange={(event) => onSearch({ filter: event.target.value || undefined })}
+            />
+            <span role="status" className="text-quiet">
+              {rows.length === data.length
+                ? `${data.length} ${options.things}`
+                : `${rows.length} of ${data.length} ${options.things}`}
+            </span>
+          </div>
+          <DataTable
+            label={options.title}
+            columns={columns}
+            rows={rows}
+            rowKey={(row) => `${row.namespace}/${row.name}`}
+            sort={sort}
+            onSort={(next) =>
+              onSearch({ sort: next.column, descending: next.descending || undefined })
+            }
+            onOpen={options.onOpen}
+          />
+        </>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,12 @@
+import type { ReactNode } from "react";
+import { Dialog } from "@/components/dialog";
+import { ErrorCard } from "@/components/feedback";
+
+/** A dialog that says why an action failed, where there is no place for the error. */
+export function useFailure(error: unknown, onClose: () => void): ReactNode {
+  return (
+    <Dialog open={Boolean(error)} onClose={onClose} title="This did not work">
+      <ErrorCard error={error} />
+    </Dialog>
+  );
+}

@@ -1,0 +1,112 @@
+import { Link } from "@tanstack/react-router";
+import type { Column } from "@/components/data-table";
+import { Time } from "@/components/time";
+import type { BackendInfo, NotebookItem } from "../api/documents";
+import { imageLabel } from "../api/form-config";
+import { Names } from "../common/names-cell";
+import { Phase } from "../common/phase";
+import { NotebookRowActions } from "./notebook-actions";
+
+export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
+  const cluster = backend.kind !== "local";
+  const columns: (Column<NotebookItem> | false)[] = [
+    {
+      id: "name",
+      header: "Name",
+      sortable: true,
+      width: "minmax(9rem, 1.2fr)",
+      cell: ({ namespace, name }) => (
+        <Link
+          to="/notebooks/$namespace/$name"
+          params={{ namespace, name }}
+          className="font-medium hover:underline"
+          title={name}
+        >
+          {name}
+        </Link>
+      ),
+    },
+    {
+      id: "state",
+      header: "State",
+      sortable: true,
+      width: "minmax(8rem, 2fr)",
+      cell: ({ status }) => <Phase status={status} />,
+    },
+    {
+      id: "namespace",
+      header: "Namespace",
+      sortable: true,
+      width: "minmax(6rem, 1fr)",
+      cell: ({ namespace }) => namespace,
+    },
+    {
+      id: "image",
+      header: "Image",
+      sortable: true,
+      width: "minmax(9rem, 1.2fr)",
+      cell: ({ image, shortImage }) => (
+        <span title={image}>{image === "this-machine" ? imageLabel(image, {}) : shortImage}</span>
+      ),
+    },
+    cluster && {
+      id: "resources",
+      header: "Resources",
+      width: "minmax(9rem, 1fr)",
+      cell: (notebook) => describeResources(notebook),
+    },
+    {
+      id: "volumes",
+      header: "Volumes",
+      width: "minmax(7rem, 1fr)",
+      cell: ({ volumes }) => <Names names={volumes} />,
+    },
+    {
+      id: "age",
+      header: "Created",
+      sortable: true,
+      width: "8.5rem",
+      cell: ({ age }) => <Time at={age} />,
+    },
+    {
+      id: "activity",
+      header: "Last used",
+      sortable: true,
+      width: "8.5rem",
+      cell: ({ last_activity }) => <Time at={last_activity || null} />,
+    },
+    cluster && {
+      id: "configurations",
+      header: "Configurations",
+      width: "minmax(8rem, 1fr)",
+      cell: ({ configurations }) => <Names names={configurations} />,
+    },
+    {
+      id: "actions",
+      header: "Actions",
+      width: "11rem",
+      align: "right",
+      cell: (notebook) => <NotebookRowActions notebook={notebook} />,
+    },
+  ];
+  return columns.filter((column) => column !== false);
+}
+
+/** `0.5 CPU · 1 GiB · 1 NVIDIA`. */
+export function describeResources({
+  cpu,
+  memory,
+  gpus,
+}: Pick<NotebookItem, "cpu" | "memory" | "gpus">): string {
+  return (
+    [cpu && `${cpu} CPU`, memory && formatQuantity(memory), gpus.message]
+      .filter(Boolean)
+      .join(" · ") || "–"
+  );
+}
+
+/** `4Gi` as `4 GiB`; other units stay readable, too. */
+export function formatQuantity(quantity: string): string {
+  const found = /^([\d.]+)([KMGTP]i?)$/.exec(quantity);
+  return found ? `${found[1]} ${found[2]}B` : quantity;
+}
