@@ -3,6 +3,7 @@ import { Dialog as Radix } from "radix-ui";
 import { type ReactNode, useState } from "react";
 import { Button, IconButton } from "./button";
 import { ErrorCard } from "./feedback";
+import { Field, Input } from "./field";
 
 /** A dialog over the page. Escape and the close button call `onClose`. */
 export function Dialog({
@@ -48,13 +49,17 @@ export function Dialog({
   );
 }
 
-/** Asks before something is deleted or ended. `onConfirm` may fail; the dialog then says why. */
+/**
+ * Asks before something is deleted or ended. `onConfirm` may fail; the dialog then says why.
+ * `typed`: what the user must type first, where a mistake cannot be undone.
+ */
 export function ConfirmDialog({
   open,
   onClose,
   title,
   children,
   action,
+  typed,
   onConfirm,
 }: {
   open: boolean;
@@ -62,16 +67,23 @@ export function ConfirmDialog({
   title: string;
   children: ReactNode;
   action: string;
+  typed?: string;
   onConfirm: () => Promise<unknown>;
 }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const [text, setText] = useState("");
+  function close() {
+    setText("");
+    setError(null);
+    onClose();
+  }
   async function confirm() {
     setBusy(true);
     setError(null);
     try {
       await onConfirm();
-      onClose();
+      close();
     } catch (failure) {
       setError(failure);
     } finally {
@@ -79,13 +91,27 @@ export function ConfirmDialog({
     }
   }
   return (
-    <Dialog open={open} onClose={onClose} title={title}>
+    <Dialog open={open} onClose={close} title={title}>
       <div className="flex flex-col gap-4">
-        <div>{children}</div>
+        <div className="flex flex-col gap-2">{children}</div>
+        {typed && (
+          <Field label={`Type ${typed} to confirm`}>
+            <Input
+              value={text}
+              autoComplete="off"
+              spellCheck={false}
+              onChange={(event) => setText(event.target.value)}
+            />
+          </Field>
+        )}
         {error !== null && <ErrorCard error={error} />}
         <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" onClick={confirm} disabled={busy}>
+          <Button onClick={close}>Cancel</Button>
+          <Button
+            look="danger"
+            onClick={confirm}
+            disabled={busy || (typed !== undefined && text.trim() !== typed)}
+          >
             {action}
           </Button>
         </div>

@@ -1,6 +1,6 @@
 import { fetchJson, sendJson } from "@/api/client";
 import type { ProgramInstallation } from "./documents";
-import { type Collection, kubeflow, part } from "./queries";
+import { type Collection, kubeflow, part, workloadPath } from "./queries";
 
 /** Where Kubeflow's routes have a resource of each collection. */
 function path(collection: Collection, namespace: string, name?: string): string {
@@ -27,8 +27,9 @@ export function create(
   });
 }
 
+/** Change the given fields of a form. */
 export function edit(collection: Collection, namespace: string, name: string, body: object) {
-  return sendJson("PATCH", path(collection, namespace, name), body);
+  return sendJson("PATCH", workloadPath(collection, namespace, name), body);
 }
 
 /** Delete a resource. */
@@ -37,7 +38,7 @@ export function remove(collection: Collection, namespace: string, name: string) 
 }
 
 export function setStopped(
-  collection: "notebooks" | "tensorboards",
+  collection: "notebooks" | "tensorboards" | "viewers",
   namespace: string,
   name: string,
   stopped: boolean,
@@ -51,10 +52,9 @@ export function replaceYaml(
   name: string,
   yaml: string,
 ): Promise<unknown> {
-  const place = `/api/v1/workloads/${collection}/${part(namespace)}/${part(name)}/yaml`;
-  return sendJson("PUT", place, { yaml });
+  return sendJson("PUT", `${workloadPath(collection, namespace, name)}/yaml`, { yaml });
 }
 
 export function install(name: string) {
-  return sendJson<ProgramInstallation>("POST", `/api/v1/programs/${part(name)}`);
+  return sendJson<ProgramInstallation>("POST", `/api/v1/programs/${part(name)}/install`);
 }

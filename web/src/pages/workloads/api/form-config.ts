@@ -12,8 +12,12 @@ export interface FormConfig {
   gpus?: ConfigField<{ num?: string; vendor?: string; vendors?: GpuVendor[] }>;
   workspaceVolume?: ConfigField<VolumeSpec | null>;
   dataVolumes?: ConfigField<VolumeSpec[]>;
-  affinityConfig?: ConfigField<string> & { options?: { configKey: string; displayName?: string }[] };
-  tolerationGroup?: ConfigField<string> & { options?: { groupKey: string; displayName?: string }[] };
+  affinityConfig?: ConfigField<string> & {
+    options?: { configKey: string; displayName?: string }[];
+  };
+  tolerationGroup?: ConfigField<string> & {
+    options?: { groupKey: string; displayName?: string }[];
+  };
   shm?: ConfigField<boolean>;
   configurations?: ConfigField<string[]>;
   environment?: ConfigField<Record<string, string>>;

@@ -22,6 +22,11 @@ const boards = (namespace: string) => `/tensorboards/api/namespaces/${part(names
 const volumes = (namespace: string) => `/volumes/api/namespaces/${part(namespace)}`;
 export const kubeflow = { jupyter, boards, volumes };
 
+/** Where Clew's own API has a resource: its details, its YAML, its logs, and changes to it. */
+export function workloadPath(collection: Collection, namespace: string, name: string): string {
+  return `/api/v1/namespaces/${part(namespace)}/${collection}/${part(name)}`;
+}
+
 export const backendQuery = queryOptions({
   queryKey: ["backend"],
   queryFn: () => fetchJson<BackendInfo>("/api/v1/backend"),
@@ -89,8 +94,7 @@ export const notebookQuery = (namespace: string, name: string) =>
 export const workloadQuery = (collection: Collection, namespace: string, name: string) =>
   queryOptions({
     queryKey: ["workloads", "details", collection, namespace, name],
-    queryFn: () =>
-      fetchJson<Workload>(`/api/v1/workloads/${collection}/${part(namespace)}/${part(name)}`),
+    queryFn: () => fetchJson<Workload>(workloadPath(collection, namespace, name)),
   });
 
 export const formConfigQuery = queryOptions({
@@ -112,15 +116,16 @@ export const configurationsQuery = (namespace: string) =>
         .poddefaults,
   });
 
+export interface StorageClass {
+  name: string;
+  default: boolean;
+}
+
 export const storageClassesQuery = queryOptions({
   queryKey: ["workloads", "storage-classes"],
-  queryFn: async () => {
-    const [all, standard] = await Promise.all([
-      fetchJson<{ storageClasses: string[] }>("/volumes/api/storageclasses"),
-      fetchJson<{ defaultStorageClass: string }>("/volumes/api/storageclasses/default"),
-    ]);
-    return { classes: all.storageClasses, standard: standard.defaultStorageClass };
-  },
+  queryFn: async () =>
+    (await fetchJson<{ storage_classes: StorageClass[] }>("/api/v1/storage-classes"))
+      .storage_classes,
 });
 
 export const installationQuery = (name: string) =>
@@ -136,6 +141,7 @@ export interface Snapshot {
   name: string;
   volume: string | null;
   size: string | null;
+  ready: boolean;
 }
 
 export const snapshotsQuery = (namespace: string) =>
@@ -144,7 +150,7 @@ export const snapshotsQuery = (namespace: string) =>
     queryFn: async () =>
       (
         await fetchJson<{ snapshots: Snapshot[] }>(
-          `/api/v1/workloads/snapshots?namespace=${part(namespace)}`,
+          `/api/v1/namespaces/${part(namespace)}/snapshots`,
         )
       ).snapshots,
   });

@@ -62,7 +62,6 @@ function showFirstProblem(form: HTMLFormElement): void {
   for (let part = field?.closest("details"); part; part = part.parentElement?.closest("details")) {
     part.open = true;
   }
-  field?.scrollIntoView({ block: "center" });
   const control = field?.matches("input, select, textarea") ? field : field?.querySelector("input");
-  (control as HTMLElement | null)?.focus({ preventScroll: true });
+  (control as HTMLElement | null)?.focus();
 }

@@ -16,7 +16,7 @@ export interface ListOptions<Row> {
   /** In the plural, in small letters. */
   things: string;
   createLabel: string;
-  createTo: string;
+  createTo: "/notebooks/new" | "/tensorboards/new" | "/volumes/new";
   columns: Column<Row>[];
   keys: SortKeys<Row>;
   text: (row: Row) => string;

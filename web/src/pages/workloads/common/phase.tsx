@@ -37,7 +37,8 @@ export function Phase({
   /** Whether a long reason may take several lines. */
   wrap?: boolean;
 }) {
-  const badge = status.phase === "unavailable" && collection !== "volumes" ? "waiting" : status.phase;
+  const badge =
+    status.phase === "unavailable" && collection !== "volumes" ? "waiting" : status.phase;
   const reason = PLAIN.has(status.message) ? "" : status.message;
   return (
     <span className={`inline-flex min-w-0 max-w-full gap-2 ${wrap ? "flex-wrap" : ""}`}>

@@ -22,7 +22,10 @@ export function Conditions({ conditions }: { conditions: readonly Condition[] })
         </thead>
         <tbody>
           {conditions.map((one) => (
-            <tr key={`${one.type} ${one.at}`} className="border-b border-line align-top last:border-0">
+            <tr
+              key={`${one.type} ${one.at}`}
+              className="border-b border-line align-top last:border-0"
+            >
               <th scope="row" className="px-3 py-2 font-medium whitespace-nowrap">
                 {one.type}
               </th>

@@ -11,14 +11,12 @@ import { workloadQuery } from "../api/queries";
 import type { Openable } from "../common/open-path";
 import { Phase } from "../common/phase";
 import { Conditions } from "./conditions";
+import type { DetailTab } from "./detail-tabs";
 import { EventList } from "./event-list";
 import { Logs } from "./logs";
 
 const YamlEditor = lazy(() => import("./yaml-editor"));
 const WORDS = { notebooks: "notebook", tensorboards: "TensorBoard", volumes: "volume" };
-
-export const DETAIL_TABS = ["overview", "events", "logs", "conditions", "advanced"] as const;
-export type DetailTab = (typeof DETAIL_TABS)[number];
 
 /** Everything about one notebook, TensorBoard or volume. */
 export function DetailsPage({
@@ -80,9 +78,7 @@ export function DetailsPage({
       <Tabs
         label={`About ${name}`}
         selected={tab}
-        onSelect={(id) =>
-          navigate({ to, params, search: { tab: id as DetailTab }, replace: true })
-        }
+        onSelect={(id) => navigate({ to, params, search: { tab: id as DetailTab }, replace: true })}
         tabs={[
           { id: "overview", label: "Overview", content: overview(data) },
           {

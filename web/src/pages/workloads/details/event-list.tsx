@@ -6,7 +6,9 @@ import type { WorkloadEvent } from "../api/documents";
 /** What happened to a resource, newest first. */
 export function EventList({ events }: { events: readonly WorkloadEvent[] }) {
   if (events.length === 0) {
-    return <EmptyState title="Nothing was reported lately">Events are kept for an hour.</EmptyState>;
+    return (
+      <EmptyState title="Nothing was reported lately">Events are kept for an hour.</EmptyState>
+    );
   }
   return (
     <ol className="divide-y divide-line rounded-lg border border-line bg-surface">

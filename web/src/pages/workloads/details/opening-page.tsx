@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { ApiError } from "@/api/client";
 import { Button } from "@/components/button";
 import { ErrorCard, Skeleton } from "@/components/feedback";
 import { Page } from "@/components/page";
@@ -11,6 +12,7 @@ import { Phase } from "../common/phase";
 import { ProgramBanner } from "../common/program-banner";
 import { useRequestKey } from "../common/request-key";
 
+const TAKEN = 409;
 const WORDS = { notebooks: "notebook", tensorboards: "TensorBoard", volumes: "volume" };
 const PROGRAMS = { notebooks: "jupyterlab", tensorboards: "tensorboard", volumes: null };
 
@@ -21,7 +23,7 @@ const PROGRAMS = { notebooks: "jupyterlab", tensorboards: "tensorboard", volumes
  */
 export function OpeningPage({ collection }: { collection: Openable }) {
   const { namespace, name } = useParams({ strict: false }) as { namespace: string; name: string };
-  const shown = collection === "volumes" ? "viewers" : collection;
+  const shown = collection === "volumes" ? ("viewers" as const) : collection;
   const client = useQueryClient();
   const key = useRequestKey();
   const asked = useRef(false);
@@ -43,7 +45,7 @@ export function OpeningPage({ collection }: { collection: Openable }) {
 
   async function start() {
     try {
-      await setStopped(collection as "notebooks" | "tensorboards", namespace, name, false);
+      await setStopped(shown, namespace, name, false);
       await client.invalidateQueries({ queryKey: ["workloads"] });
     } catch (problem) {
       setFailure(problem);
@@ -93,7 +95,12 @@ export function OpeningPage({ collection }: { collection: Openable }) {
 
 /** Open the file browser of a volume; one that is open stays, and one that was stopped starts. */
 async function openViewer(namespace: string, name: string, key: string): Promise<void> {
-  await create("viewers", namespace, { name }, key);
+  try {
+    await create("viewers", namespace, { name }, key);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== TAKEN) throw error;
+    await setStopped("viewers", namespace, name, false);
+  }
 }
 
 export const OpenNotebook = () => <OpeningPage collection="notebooks" />;

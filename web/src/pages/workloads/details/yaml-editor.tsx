@@ -87,9 +87,7 @@ export default function YamlEditor({
         className="max-h-[60vh] min-h-40 overflow-auto rounded-lg border border-line bg-surface"
       />
       {save.error && <ErrorCard error={save.error} />}
-      {conflict && (
-        <p>Discard your changes to see the current version, then make them again.</p>
-      )}
+      {conflict && <p>Discard your changes to see the current version, then make them again.</p>}
       <div className="flex flex-wrap items-center gap-2">
         <Button
           look="primary"

@@ -5,6 +5,7 @@ import type { BackendInfo, NotebookItem } from "../api/documents";
 import { imageLabel } from "../api/form-config";
 import { Names } from "../common/names-cell";
 import { Phase } from "../common/phase";
+import { describeResources } from "./format-resources";
 import { NotebookRowActions } from "./notebook-actions";
 
 export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
@@ -90,23 +91,4 @@ export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
     },
   ];
   return columns.filter((column) => column !== false);
-}
-
-/** `0.5 CPU · 1 GiB · 1 NVIDIA`. */
-export function describeResources({
-  cpu,
-  memory,
-  gpus,
-}: Pick<NotebookItem, "cpu" | "memory" | "gpus">): string {
-  return (
-    [cpu && `${cpu} CPU`, memory && formatQuantity(memory), gpus.message]
-      .filter(Boolean)
-      .join(" · ") || "–"
-  );
-}
-
-/** `4Gi` as `4 GiB`; other units stay readable, too. */
-export function formatQuantity(quantity: string): string {
-  const found = /^([\d.]+)([KMGTP]i?)$/.exec(quantity);
-  return found ? `${found[1]} ${found[2]}B` : quantity;
 }

@@ -84,10 +84,7 @@ export function NotebookPageActions({ notebook }: { notebook: Notebook }) {
   return (
     <>
       {!isStopped && (
-        <ExternalButton
-          look="primary"
-          href={openPath("notebooks", namespace, name, status.phase)}
-        >
+        <ExternalButton look="primary" href={openPath("notebooks", namespace, name, status.phase)}>
           Connect <ExternalLink size={14} aria-hidden />
           <span className="sr-only">in a new tab</span>
         </ExternalButton>

@@ -5,7 +5,13 @@ import {
   type ServerType,
   type VolumeSpec,
 } from "../../api/form-config";
-import { fromGibibytes, readVolume, toGibibytes, type VolumeChoice, writeVolume } from "./volume-choice";
+import {
+  fromGibibytes,
+  readVolume,
+  toGibibytes,
+  type VolumeChoice,
+  writeVolume,
+} from "./volume-choice";
 
 export interface Variable {
   key: string;
@@ -121,7 +127,9 @@ export function formBody(form: NotebookForm, config: FormConfig): FormBody {
     ...(form.workspace ? { workspace: writeVolume(form.workspace) } : {}),
     datavols: form.data.map(writeVolume) satisfies VolumeSpec[],
     configurations: form.configurations,
-    environment: Object.fromEntries(form.environment.map(({ name, value }) => [name.trim(), value])),
+    environment: Object.fromEntries(
+      form.environment.map(({ name, value }) => [name.trim(), value]),
+    ),
     affinityConfig: form.affinity,
     tolerationGroup: form.tolerations,
     shm: form.sharedMemory,
@@ -151,9 +159,7 @@ export function changedFields(before: FormBody, after: FormBody): FormBody {
   }
   changed.delete("name");
   changed.delete("serverType");
-  return Object.fromEntries(
-    Object.entries(after).filter(([field]) => changed.has(field)),
-  );
+  return Object.fromEntries(Object.entries(after).filter(([field]) => changed.has(field)));
 }
 
 const TOGETHER = [

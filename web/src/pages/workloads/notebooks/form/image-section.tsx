@@ -42,11 +42,7 @@ export function ImageFields({ form, change, config, problems, editing }: Section
         </Field>
       )}
       {form.customImage === null ? (
-        <Field
-          label="Image"
-          hint={fixed ? FIXED : imageHint(form.image)}
-          error={problems.image}
-        >
+        <Field label="Image" hint={fixed ? FIXED : imageHint(form.image)} error={problems.image}>
           <Select
             value={form.image}
             disabled={fixed}
@@ -108,4 +104,3 @@ export function PullPolicyField({ form, change, config }: SectionProps) {
     </Field>
   );
 }
-

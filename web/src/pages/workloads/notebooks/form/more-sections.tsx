@@ -3,6 +3,7 @@ import { Plus, Trash2 } from "lucide-react";
 import { Button, IconButton } from "@/components/button";
 import { Checkbox, Field, Input, Select } from "@/components/field";
 import { configurationsQuery } from "../../api/queries";
+import { formatMinutes } from "../format-resources";
 import { newVariable } from "./form-state";
 import { FIXED, isReadOnly, type SectionProps } from "./sections";
 
@@ -96,7 +97,9 @@ export function PlacementFields({ form, change, config, backend }: SectionProps)
   const affinities = config.affinityConfig?.options ?? [];
   const tolerations = config.tolerationGroup?.options ?? [];
   if (backend.kind === "local") {
-    return <p className="text-quiet">Everything runs on this machine: there is nothing to choose.</p>;
+    return (
+      <p className="text-quiet">Everything runs on this machine: there is nothing to choose.</p>
+    );
   }
   if (affinities.length + tolerations.length === 0) {
     return (
@@ -179,11 +182,4 @@ export function IdleField({ form, change, backend, problems }: SectionProps) {
       )}
     </div>
   );
-}
-
-export function formatMinutes(minutes: number): string {
-  if (minutes >= 60 && minutes % 60 === 0) {
-    return minutes === 60 ? "1 hour" : `${minutes / 60} hours`;
-  }
-  return minutes === 1 ? "1 minute" : `${minutes} minutes`;
 }

@@ -5,13 +5,13 @@ import type { BackendInfo } from "../../api/documents";
 import type { FormConfig } from "../../api/form-config";
 import { Disclosure } from "../../common/disclosure";
 import { FormFrame } from "../../common/form-frame";
+import { formatMinutes } from "../format-resources";
 import { findProblems } from "./form-problems";
 import { type FormBody, formBody, type NotebookForm as Values } from "./form-state";
 import { ImageFields, PullPolicyField } from "./image-section";
 import {
   ConfigurationFields,
   EnvironmentFields,
-  formatMinutes,
   IdleField,
   PlacementFields,
 } from "./more-sections";

@@ -1,5 +1,5 @@
-import type { Resource } from "../../api/queries";
 import { type FormConfig, images, SERVER_TYPES, type ServerType } from "../../api/form-config";
+import type { Resource } from "../../api/queries";
 import { defaultForm, type NotebookForm, readVariables } from "./form-state";
 import { fromGibibytes, HOME, readVolume, type VolumeChoice } from "./volume-choice";
 

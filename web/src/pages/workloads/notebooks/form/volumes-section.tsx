@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { Button, IconButton } from "@/components/button";
 import { Checkbox, Field, Input, Select } from "@/components/field";
-import { snapshotsQuery, storageClassesQuery, volumesQuery } from "../../api/queries";
+import { snapshotsQuery, volumesQuery } from "../../api/queries";
+import { StorageClassOptions } from "../../common/storage-class-options";
 import { FIXED, isReadOnly, type SectionProps } from "./sections";
 import {
   ACCESS_MODES,
@@ -128,7 +129,13 @@ function VolumeRow({
           </Field>
         )}
         {(volume.source === "new" || volume.source === "snapshot") && (
-          <NewVolumeFields volume={volume} set={set} notebook={form.name} local={local} namespace={namespace} />
+          <NewVolumeFields
+            volume={volume}
+            set={set}
+            notebook={form.name}
+            local={local}
+            namespace={namespace}
+          />
         )}
         {!local && volume.source !== "other" && (
           <Field label="Path in the notebook">
@@ -180,7 +187,6 @@ function NewVolumeFields({
   local: boolean;
   namespace: string;
 }) {
-  const storage = useQuery({ ...storageClassesQuery, enabled: !local }).data;
   const snapshots = useQuery({
     ...snapshotsQuery(namespace),
     enabled: volume.source === "snapshot",
@@ -232,14 +238,7 @@ function NewVolumeFields({
               value={volume.storageClass}
               onChange={(event) => set({ storageClass: event.target.value })}
             >
-              <option value="">
-                {storage?.standard ? `Default (${storage.standard})` : "Default"}
-              </option>
-              {storage?.classes.map((name) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
+              <StorageClassOptions />
             </Select>
           </Field>
         </>

@@ -1,0 +1,150 @@
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { Column } from "@/components/data-table";
+import { Time } from "@/components/time";
+import type { BackendInfo, VolumeItem } from "../api/documents";
+import { useLists, volumesQuery } from "../api/queries";
+import { ListPage, WithBackend } from "../common/list-page";
+import { Names } from "../common/names-cell";
+import { shownNamespaces } from "../common/namespace";
+import { Phase } from "../common/phase";
+import { type SortKeys, timeKey } from "../common/search";
+import { useSearchChange } from "../common/use-search-change";
+import { describeModes, describeSize, sizeInBytes } from "./describe-volume";
+import { VolumeRowActions } from "./volume-actions";
+import { useVolumeUsers } from "./volume-users";
+
+const route = getRouteApi("/volumes");
+
+const KEYS: SortKeys<VolumeItem> = {
+  name: ({ name }) => name,
+  namespace: ({ namespace }) => namespace,
+  state: ({ status }) => `${status.phase} ${status.message}`,
+  size: ({ capacity }) => sizeInBytes(capacity),
+  class: (row) => row.class ?? "",
+  age: ({ age }) => -timeKey(age),
+};
+
+const text = (row: VolumeItem) =>
+  [
+    row.name,
+    row.namespace,
+    row.class ?? "",
+    row.status.phase,
+    row.status.message,
+    ...row.notebooks,
+  ].join(" ");
+
+function makeColumns(backend: BackendInfo): Column<VolumeItem>[] {
+  const cluster = backend.kind !== "local";
+  const columns: (Column<VolumeItem> | false)[] = [
+    {
+      id: "name",
+      header: "Name",
+      sortable: true,
+      width: "minmax(9rem, 1.2fr)",
+      cell: ({ namespace, name }) => (
+        <Link
+          to="/volumes/$namespace/$name"
+          params={{ namespace, name }}
+          className="font-medium hover:underline"
+          title={name}
+        >
+          {name}
+        </Link>
+      ),
+    },
+    {
+      id: "state",
+      header: "State",
+      sortable: true,
+      width: "minmax(8rem, 1.5fr)",
+      cell: ({ status }) => <Phase status={status} collection="volumes" />,
+    },
+    {
+      id: "namespace",
+      header: "Namespace",
+      sortable: true,
+      width: "minmax(6rem, 1fr)",
+      cell: ({ namespace }) => namespace,
+    },
+    cluster && {
+      id: "size",
+      header: "Size",
+      sortable: true,
+      width: "6.5rem",
+      align: "right",
+      cell: ({ capacity }) => describeSize(capacity),
+    },
+    cluster && {
+      id: "class",
+      header: "Storage class",
+      sortable: true,
+      width: "minmax(7rem, 1fr)",
+      cell: (row) => row.class ?? "–",
+    },
+    cluster && {
+      id: "modes",
+      header: "Access",
+      width: "minmax(10rem, 1.3fr)",
+      cell: ({ modes }) => <Names names={describeModes(modes)} />,
+    },
+    {
+      id: "users",
+      header: "Used by",
+      width: "minmax(8rem, 1.2fr)",
+      cell: (volume) => <Users volume={volume} />,
+    },
+    {
+      id: "age",
+      header: "Created",
+      sortable: true,
+      width: "8.5rem",
+      cell: ({ age }) => <Time at={age} />,
+    },
+    {
+      id: "actions",
+      header: "Actions",
+      width: "10rem",
+      align: "right",
+      cell: (volume) => <VolumeRowActions volume={volume} backend={backend} />,
+    },
+  ];
+  return columns.filter((column) => column !== false);
+}
+
+function Users({ volume }: { volume: VolumeItem }) {
+  return <Names names={useVolumeUsers(volume).map(({ name }) => name)} />;
+}
+
+export function VolumesPage() {
+  return <WithBackend title="Volumes">{(backend) => <VolumeList backend={backend} />}</WithBackend>;
+}
+
+function VolumeList({ backend }: { backend: BackendInfo }) {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const onSearch = useSearchChange("/volumes");
+  const lists = useLists<VolumeItem>(shownNamespaces(backend, search.namespace), volumesQuery);
+  const columns = useMemo(() => makeColumns(backend), [backend]);
+  return (
+    <ListPage
+      backend={backend}
+      search={search}
+      onSearch={onSearch}
+      {...lists}
+      options={{
+        title: "Volumes",
+        things: "volumes",
+        createLabel: "New volume",
+        createTo: "/volumes/new",
+        columns,
+        keys: KEYS,
+        text,
+        empty: "A volume keeps files for notebooks and runs, whether they run or not.",
+        onOpen: ({ namespace, name }) =>
+          navigate({ to: "/volumes/$namespace/$name", params: { namespace, name } }),
+      }}
+    />
+  );
+}
