@@ -266,7 +266,10 @@ def keep_from_git(directory: Path) -> None:
         file.write("*\n")
 
 
-_WRITTEN = ("cache", "graph.db", "log", "pending", "spool", "token", "unsent")
+_WRITTEN = (
+    *("cache", "graph.db", "log", "pending", "programs", "spool", "token", "unsent"),
+    *("volumes", "workloads"),
+)
 
 
 def _open_checked(root: Path, settings: Settings) -> ProjectDirectory:

@@ -38,19 +38,25 @@ _THREAD_GRACE_SECONDS = 1.0
 
 class _Server(uvicorn.Server):
     def __init__(
-        self, config: uvicorn.Config, service: Service, workers: WorkerPool, repeats: RepeatPool
+        self,
+        config: uvicorn.Config,
+        service: Service,
+        workers: WorkerPool,
+        parts: Sequence[Callable[[], None]],
     ) -> None:
+        """`parts`: begin to stop other parts of the server, without waiting."""
         super().__init__(config)
         self._service = service
         self._workers = workers
-        self._repeats = repeats
+        self._parts = parts
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End event streams, which would never end, and cancel long-running requests; let the
         other responses finish. uvicorn closes what is left after its grace time."""
         _exit_after(_STOP_SECONDS, self._workers)
         self._workers.stop()
-        self._repeats.stop()
+        for begin_to_stop in self._parts:
+            begin_to_stop()
         self._service.stopping.set()
         self._service.feeds.end()
         await super().shutdown(sockets)
@@ -124,7 +130,7 @@ def serve(
         workloads.start(usage)
         address = f"http://{bracket_ipv6(host)}:{sockets[0].getsockname()[1]}"
         apps = template or f"http://{bracket_ipv6(host)}:{origin.port}" if origin else None
-        server = _Server(config, service, workers, repeats)
+        server = _Server(config, service, workers, (repeats.stop, workloads.begin_close))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(
                 number, server.handle_exit

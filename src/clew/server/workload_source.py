@@ -31,6 +31,11 @@ class WorkloadSource:
         if self.local is not None:
             self.local.start(lambda: {_key(key): at for key, at in usage.last_uses().items()})
 
+    def begin_close(self) -> None:
+        """Begin to end what runs here, without waiting for it."""
+        if self.local is not None:
+            self.local.begin_close()
+
     def close(self) -> None:
         if self.local is not None:
             self.local.close()

@@ -4,12 +4,11 @@
     resource_files      resources and events as JSON files
     validation          which resources this machine accepts
     volume_directories  where the content of a volume is, and that it stays there
-    launch_plan         the program, environment and directories of a resource
-    supervisor          starts, watches and stops processes, and writes their status
-    child_process, process_log   one process, and what it printed
+    processes           what to start, and the processes themselves
+    pods                Pods that stand for processes
     culler              stops what is idle
     installer           finds and installs JupyterLab and TensorBoard
-    launchers           the programs' own settings: they run in the child, without Clew
+    server_lock         one server at a time runs them, and where it is
 
 Each process accepts only requests with an access token that this server alone knows: other users of
 the machine can connect to its port, and get nothing. The supervisor plays the part of the operator

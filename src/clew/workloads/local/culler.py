@@ -20,8 +20,8 @@ from clew.kube.controller.options import Culling
 from clew.kube.culling.idleness import Activity, decide, parse_jupyter_activity
 from clew.kube.objects import Json, Key, format_time, name_of
 from clew.workloads.local.pods import make_pod
+from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Address, Supervisor
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
-from clew.workloads.local.supervisor import PROCESS_KINDS, Address, Supervisor
 
 _LOG = logging.getLogger("clew.workloads")
 _PERIOD_SECONDS = 30.0

@@ -1,8 +1,6 @@
 """The back end of one machine: satisfies `workloads.backend.Backend` with processes and files."""
 
 import getpass
-import shutil
-import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,11 +11,12 @@ from clew.kube.objects import Json, Key, Object, name_of
 from clew.project_directory import ProjectDirectory
 from clew.workloads.local.culler import Culler, TrafficSource
 from clew.workloads.local.installer import Installer, Interpreters
-from clew.workloads.local.launch_plan import Planner, claims_used_by
 from clew.workloads.local.pods import make_pod, owner_of_pod
+from clew.workloads.local.processes.launch_plan import Planner, claims_used_by
+from clew.workloads.local.processes.runtime_directory import RuntimeDirectory
+from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Address, Supervisor
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles, merge
 from clew.workloads.local.server_lock import ServerLock
-from clew.workloads.local.supervisor import PROCESS_KINDS, Address, Supervisor
 from clew.workloads.local.validation import check_namespace, check_resource
 from clew.workloads.local.volume_directories import (
     PROJECT,
@@ -54,14 +53,15 @@ class LocalBackend:
         programs = directory.path / "programs"
         interpreters = Interpreters(programs)
         self._planner = Planner(self._files, self._volumes, interpreters, directory.root.resolve())
-        self._runtime = Path(tempfile.mkdtemp(prefix="clew-"))  # short: sockets need short paths
+        self._runtime = RuntimeDirectory(own / "runtime")
         self._supervisor = Supervisor(
             self._files,
             self._volumes,
             self._planner,
             logs=own / "logs",
             roots=own / "roots",
-            runtime=self._runtime,
+            runtime=self._runtime.path,
+            owner=directory.uid,
         )
         self.programs = Installer(programs, interpreters, on_change=self._programs_changed)
         self._culler = Culler(self._files, self._supervisor, idle_minutes=idle_minutes)
@@ -72,11 +72,16 @@ class LocalBackend:
         self._supervisor.start()
         self._culler.start(traffic)
 
+    def begin_close(self) -> None:
+        """Begin to end all processes."""
+        self._supervisor.begin_close()
+
     def close(self) -> None:
+        """End all processes; they start again with the next server."""
         self._culler.close()
         self.programs.close()
         self._supervisor.close()
-        shutil.rmtree(self._runtime, ignore_errors=True)
+        self._runtime.close()
         self.lock.close()
 
     def namespaces(self) -> Sequence[str]:

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Json, Key, Object, dig, name_of, uid_of
-from clew.workloads.local.launch_plan import claims_used_by
-from clew.workloads.local.process_status import RUNNING, container_state
+from clew.workloads.local.processes.launch_plan import claims_used_by
+from clew.workloads.local.processes.process_status import RUNNING, container_state
 from clew.workloads.local.resource_files import NAMESPACE
 
 if TYPE_CHECKING:
-    from clew.workloads.local.supervisor import Runtime
+    from clew.workloads.local.processes.supervisor import Runtime
 
 _SUFFIXES = {"Notebook": "-0", "Tensorboard": "-tensorboard", "PVCViewer": "-viewer"}
 

@@ -2,11 +2,12 @@
 
 One thread does everything: it waits for exits, output, changed resources and its own deadlines, and
 then compares what should run with what runs. It trusts no notification: a missed one only means
-that the next round does the work. Processes end with this thread (see `child_process`).
+that the next round does the work. Processes end with this thread (see `run_child`).
 """
 
 import logging
 import os
+import select
 import selectors
 import threading
 import time
@@ -19,18 +20,19 @@ from typing import NamedTuple
 from clew.kube.controller.model import is_stopped
 from clew.kube.controller.status_reasons import STOPPED, STOPPING, Reason
 from clew.kube.objects import Key, Object, dig, is_deleting, name_of, uid_of
-from clew.workloads.local.child_process import ChildProcess
-from clew.workloads.local.launch_plan import CannotStart, Planner, claims_used_by
-from clew.workloads.local.process_log import ProcessLog
-from clew.workloads.local.process_status import (
+from clew.workloads.local.processes.child_process import ChildProcess
+from clew.workloads.local.processes.launch_plan import CannotStart, Planner, claims_used_by
+from clew.workloads.local.processes.orphans import end_orphans
+from clew.workloads.local.processes.process_log import ProcessLog
+from clew.workloads.local.processes.process_status import (
     NOT_READY,
     RUNNING,
     STARTING,
     explain_exit,
     make_status,
 )
+from clew.workloads.local.processes.start_up import Start, find_port, prepare_start, remove_root
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
-from clew.workloads.local.start_up import Start, find_port, prepare_start, remove_root
 from clew.workloads.local.volume_directories import VolumeDirectories
 
 _LOG = logging.getLogger("clew.workloads")
@@ -40,6 +42,8 @@ _STARTING_SECONDS = 0.05
 _TERMINATE_SECONDS = 8.0
 """How long a process may take to end before it is killed."""
 _CLOSE_SECONDS = 2.5
+_KILL_SECONDS = 1.0
+_POLL_SECONDS = 0.1
 _STABLE_SECONDS = 60.0
 """After so long, a crash counts as the first one again."""
 _MAX_DELAY = 60.0
@@ -83,15 +87,17 @@ class Supervisor:
         logs: Path,
         roots: Path,
         runtime: Path,
+        owner: str,
     ) -> None:
         """`logs`: the directory of logs; `roots`: of the root directories of notebooks; `runtime`:
-        a private, short path for sockets and port files."""
+        a private, short path for sockets and port files; `owner`: the uid of the project."""
         self._files = files
         self._volumes = volumes
         self._planner = planner
         self._logs = logs
         self._roots = roots
         self._runtime = runtime
+        self._owner = owner
         self._running: dict[Key, Runtime] = {}
         self._ending = threading.Event()
         self._wake_read, self._wake_write = os.pipe()
@@ -108,10 +114,13 @@ class Supervisor:
         with suppress(BlockingIOError, OSError):
             os.write(self._wake_write, b"x")
 
-    def close(self) -> None:
-        """End all processes; they come back at the next start."""
+    def begin_close(self) -> None:
         self._ending.set()
         self.wake()
+
+    def close(self) -> None:
+        """End all processes; they come back at the next start."""
+        self.begin_close()
         if self._thread.ident is not None:
             self._thread.join()
         self._selector.close()
@@ -132,6 +141,7 @@ class Supervisor:
         return Address(found.port, found.start.token)
 
     def _run(self) -> None:
+        end_orphans(self._owner)
         self._selector.register(self._wake_read, selectors.EVENT_READ, self._drain)
         while not self._ending.is_set():
             try:
@@ -223,7 +233,11 @@ class Supervisor:
         try:
             plan = self._planner.plan(resource)
             start = prepare_start(
-                plan, resource, roots=self._roots, runtime=self._runtime / uid_of(resource)[:8]
+                plan,
+                resource,
+                roots=self._roots,
+                runtime=self._runtime / uid_of(resource)[:8],
+                owner=self._owner,
             )
             self._log_line(key, "starting")
             process = ChildProcess(
@@ -285,6 +299,7 @@ class Supervisor:
             self._selector.unregister(process.output)
         self._selector.unregister(process.handle)
         process.close()
+        end_orphans(f"{self._owner}/{runtime.uid}")
         intended = runtime.terminate_at is not None
         runtime.process, runtime.port, runtime.terminate_at = None, None, None
         if intended:
@@ -342,7 +357,19 @@ class Supervisor:
             process.terminate()
         deadline = time.monotonic() + _CLOSE_SECONDS
         for process in processes:
-            while process.poll() is None and time.monotonic() < deadline:
-                process.read_output()
-                time.sleep(0.02)
+            self._wait_for_end(process, deadline)
+        late = [process for process in processes if process.poll() is None]
+        for process in late:
+            process.kill()
+        deadline = time.monotonic() + _KILL_SECONDS
+        for process in late:
+            self._wait_for_end(process, deadline)
+        for process in processes:
             process.close()
+        if processes:
+            end_orphans(self._owner)
+
+    def _wait_for_end(self, process: ChildProcess, deadline: float) -> None:
+        while process.poll() is None and time.monotonic() < deadline:
+            process.read_output()
+            select.select([process.handle, process.output], [], [], _POLL_SECONDS)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.kube.backend_tokens import token_digest
-from clew.kube.objects import Object, dig, name_of
-from clew.workloads.local.child_process import ChildProcess
-from clew.workloads.local.launch_plan import LaunchPlan, child_environment
+from clew.kube.objects import Object, dig, name_of, uid_of
+from clew.workloads.local.processes.child_process import ChildProcess
+from clew.workloads.local.processes.launch_plan import LaunchPlan, child_environment
+from clew.workloads.local.processes.orphans import VARIABLE
 
 _ADDRESS = re.compile(rb'\{"address": "http://127\.0\.0\.1:(\d{1,5})/')
 _ROOT_MODE = 0o500
@@ -32,15 +34,17 @@ class Start(NamedTuple):
     """Of the resource."""
 
 
-def prepare_start(plan: LaunchPlan, resource: Object, *, roots: Path, runtime: Path) -> Start:
-    runtime.mkdir(mode=0o700, exist_ok=True)
+def prepare_start(
+    plan: LaunchPlan, resource: Object, *, roots: Path, runtime: Path, owner: str
+) -> Start:
+    shutil.rmtree(runtime, ignore_errors=True)
+    runtime.mkdir(mode=0o700)
     ports = runtime / "port"
-    ports.unlink(missing_ok=True)
     token = secrets.token_hex(32)
     digest = token_digest(token)
     port = _free_port()
     given = {"{port}": str(port), "{ports}": str(ports), "{digest}": digest}
-    environment = child_environment(plan, digest)
+    environment = child_environment(plan, digest) | {VARIABLE: f"{owner}/{uid_of(resource)}"}
     if resource["kind"] == "Notebook":
         root = roots / name_of(resource)
         make_root(root, plan.links)
@@ -71,8 +75,8 @@ def find_port(kind: str, start: Start, process: ChildProcess) -> int | None:
     process of another user that takes the port first is ever mistaken for it."""
     with suppress(OSError, ValueError):
         if kind == "Notebook":
-            info = start.runtime / f"jpserver-{process.pid}.json"
-            return start.port if json.loads(info.read_text())["port"] == start.port else None
+            told = (json.loads(info.read_text()) for info in start.runtime.glob("jpserver-*.json"))
+            return start.port if any(info["port"] == start.port for info in told) else None
         if kind == "Tensorboard":
             return int((start.runtime / "port").read_text())
         found = _ADDRESS.search(process.last_output)

@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from clew.workloads.local.process_log import ProcessLog
+from clew.workloads.local.processes.process_log import ProcessLog
 
 _RUN_CHILD = Path(__file__).parent / "launchers" / "run_child.py"
 _READ_BYTES = 64 << 10
+_MAX_READS = 16
+"""In a row, so that one that prints without end does not keep others waiting."""
 _LAST_BYTES = 4 << 10
 """Of what it printed, kept to explain a crash."""
+_WAIT_SECONDS = 1.0
 
 
 class ChildProcess:
@@ -40,7 +43,7 @@ class ChildProcess:
                 stderr=write_end,
                 env=dict(environment),
                 cwd=directory,
-                start_new_session=True,  # so that one signal reaches its descendants
+                start_new_session=True,  # Ctrl-C in the server's terminal is for the server
             )
         except OSError:
             os.close(self.output)
@@ -48,12 +51,13 @@ class ChildProcess:
         finally:
             os.close(write_end)
         self.pid = self._process.pid
+        """Of the process that looks after the program and its descendants: see `run_child`."""
         self.handle = os.pidfd_open(self.pid)
         """Becomes readable when the process ends."""
 
     def read_output(self) -> bool:
         """Move what it printed to the log; false at the end."""
-        while True:
+        for _ in range(_MAX_READS):
             try:
                 data = os.read(self.output, _READ_BYTES)
             except BlockingIOError:
@@ -61,26 +65,32 @@ class ChildProcess:
             if not data:
                 return False
             self.last_output = (self.last_output + data)[-_LAST_BYTES:]
-            self._log.append(data)
+            with suppress(OSError):  # a full disk must not end what it cannot log
+                self._log.append(data)
+        return True
 
     def poll(self) -> int | None:
-        """Its exit status, negative for a signal; None while it runs."""
-        return self._process.poll()
+        """Its exit status, negative for a signal; None while it runs. Its id stays its own until
+        `close`."""
+        found = os.waitid(os.P_PIDFD, self.handle, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
     def terminate(self) -> None:
-        """Ask it to end; it ends its own children."""
-        with suppress(ProcessLookupError):
-            self._process.terminate()
+        """Ask it to end; it is killed if that takes too long."""
+        signal.pidfd_send_signal(self.handle, signal.SIGTERM)
 
     def kill(self) -> None:
         """End it and its descendants now."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        signal.pidfd_send_signal(self.handle, signal.SIGQUIT)
 
     def close(self) -> None:
-        """After its end: end what it left behind, and release its descriptors."""
-        self.kill()
-        self._process.wait()
+        """After its end, or to give it up: end what is left of it, and release its descriptors."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)  # some are left only if `run_child` was killed
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_WAIT_SECONDS)
         self.read_output()
         os.close(self.output)
         os.close(self.handle)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from clew.kube.controller.status_reasons import RUNNING, Reason, ready_condition
 from clew.kube.objects import Json, Object, format_time
-from clew.workloads.local.launch_plan import viewer_path
+from clew.workloads.local.processes.launch_plan import viewer_path
 
 __all__ = ["NOT_READY", "RUNNING", "STARTING", "explain_exit", "make_status"]
 
