@@ -42,7 +42,7 @@ class Preview(Document, frozen=True, kw_only=True):
     version: str
     digest: Digest
     size: int
-    kind: Literal["text", "table", "image", "binary", "empty"]
+    kind: Literal["text", "table", "image", "html", "notebook", "scalars", "binary", "empty"]
     media_type: str
     truncated: bool
     text: str | None = None
@@ -50,6 +50,8 @@ class Preview(Document, frozen=True, kw_only=True):
     rows: tuple[tuple[str, ...], ...] | None = None
     image: str | None = None
     """In Base64; only of small images."""
+    series: dict[str, tuple[tuple[int, float], ...]] | None = None
+    """The scalars of a TensorBoard event file: step and value."""
 
 
 class Restored(Document, frozen=True, kw_only=True):

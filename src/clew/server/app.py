@@ -26,6 +26,7 @@ from clew.server.http.sessions import API_AUDIENCE, Sessions, apps_audience
 from clew.server.ingest_limits import IngestTransfers
 from clew.server.kfp.routes import router as kfp
 from clew.server.kubeflow.routes import router as kubeflow
+from clew.server.logs.log_reader import LogReader
 from clew.server.metrics import Metrics
 from clew.server.proxy.app_origin import AppHostCheck, AppLogin, AppOrigin, AppRedirect
 from clew.server.proxy.routing import ROUTE_NAMES, PortRouter, Proxy, TargetRouter
@@ -52,6 +53,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     app.state.sessions = sessions
     app.state.access_tokens = access_tokens
     app.state.activity_index = ActivityIndex(lambda: database_version(service))
+    app.state.logs = LogReader()
     app.state.storage = StorageMeter(service)
     app.state.cookies = (cookie, apps_cookie)
     app.state.apps = origin

@@ -51,18 +51,24 @@ class LiveLogs:
 
     def read(self, task: str, offset: int) -> LogPart | None:
         """The output so far of a task, from `offset` on; None if it is not running."""
+        found = self.find(task)
+        if found is None:
+            return None
+        with suppress(FileNotFoundError), open(found, "rb") as file:
+            file.seek(offset)
+            attempt = found.name.rpartition("-")[2]
+            return LogPart(data=file.read(MAX_BYTES), complete=False, attempt=attempt)
+        return None
+
+    def find(self, task: str) -> Path | None:
+        """The file with the output so far of a task; None if it is not running. Its name ends with
+        the uid of the attempt."""
         try:
             names = os.listdir(self._spool)
         except FileNotFoundError:
             return None
-        for name in names:
-            if name.startswith(_prefix(task)):
-                with suppress(FileNotFoundError), open(self._spool / name, "rb") as file:
-                    file.seek(offset)
-                    return LogPart(
-                        data=file.read(MAX_BYTES), complete=False, attempt=name.rpartition("-")[2]
-                    )
-        return None
+        found = next((name for name in names if name.startswith(_prefix(task))), None)
+        return None if found is None else self._spool / found
 
 
 def _prefix(task: str) -> str:

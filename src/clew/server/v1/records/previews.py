@@ -1,10 +1,14 @@
-"""Previews of content: the start of a text or table, or a small image."""
+"""Previews of content: the start of a text or table, a small image, or scalars of TensorBoard."""
 
 import base64
 import csv
 import io
+import math
+from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
+from clew.api.tensorboard_events import read_scalars
 from clew.documents.ids import Digest
 from clew.documents.versions import Preview
 
@@ -21,7 +25,35 @@ _IMAGES = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+_VECTOR_IMAGE = ".svg"
+_TEXT_KINDS: dict[str, tuple[Literal["text", "html", "notebook"], str]] = {
+    ".html": ("html", "text/html"),
+    ".htm": ("html", "text/html"),
+    ".ipynb": ("notebook", "application/x-ipynb+json"),
+    ".json": ("text", "application/json"),
+    ".yaml": ("text", "application/yaml"),
+    ".yml": ("text", "application/yaml"),
+    ".py": ("text", "text/x-python"),
+    ".md": ("text", "text/markdown"),
+}
+_BINARY_TYPES = {".parquet": "application/vnd.apache.parquet", ".pdf": "application/pdf"}
+_MAX_EVENTS_BYTES = 16 << 20
+_MAX_SERIES = 100
+_MAX_POINTS = 5000
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+
+
+def bytes_needed(name: str, head: bytes, size: int) -> int:
+    """How much of a content its preview needs, as seen from its first bytes: images are not cut."""
+    if is_events(name):
+        return min(size, _MAX_EVENTS_BYTES)
+    is_image = image_type(head) is not None or name.lower().endswith(_VECTOR_IMAGE)
+    return size if is_image and size <= MAX_IMAGE_BYTES else min(size, MAX_TEXT_BYTES)
+
+
+def is_events(name: str) -> bool:
+    """Whether a file of this name has events of TensorBoard."""
+    return ".tfevents." in name.rpartition("/")[2]
 
 
 def make_preview(version: str, digest: Digest, name: str, head: bytes, size: int) -> Preview:
@@ -34,14 +66,29 @@ def make_preview(version: str, digest: Digest, name: str, head: bytes, size: int
         complete = len(head) == size
         image = base64.b64encode(head).decode() if complete else None
         return preview(kind="image", media_type=media, truncated=not complete, image=image)
-    data = head[:MAX_TEXT_BYTES]
+    if is_events(name):
+        return preview(
+            kind="scalars",
+            media_type="application/octet-stream",
+            truncated=len(head) < size,
+            series=_read_series(head),
+        )
+    ending = f".{name.lower().rpartition('.')[2]}"
+    if ending == _VECTOR_IMAGE and len(head) == size and _decode(head, truncated=False):
+        image = base64.b64encode(head).decode()
+        return preview(kind="image", media_type="image/svg+xml", truncated=False, image=image)
+    return _preview_text(preview, ending, head[:MAX_TEXT_BYTES], size)
+
+
+def _preview_text(preview: Callable[..., Preview], ending: str, data: bytes, size: int) -> Preview:
+    """The preview of a text, a table, or bytes that are neither."""
     truncated = len(data) < size
     text = _decode(data, truncated)
     if text is None:
-        media = "application/octet-stream"
+        media = _BINARY_TYPES.get(ending, "application/octet-stream")
         return preview(kind="binary", media_type=media, truncated=truncated)
-    for ending, separator in _SEPARATORS.items():
-        if name.lower().endswith(ending) and (table := _parse_table(text, separator, truncated)):
+    for table_ending, separator in _SEPARATORS.items():
+        if ending == table_ending and (table := _parse_table(text, separator, truncated)):
             rows, more = table
             return preview(
                 kind="table",
@@ -51,7 +98,18 @@ def make_preview(version: str, digest: Digest, name: str, head: bytes, size: int
                 columns=rows[0],
                 rows=tuple(rows[1:]),
             )
-    return preview(kind="text", media_type="text/plain", truncated=truncated, text=text)
+    kind, media = _TEXT_KINDS.get(ending, ("text", "text/plain"))
+    return preview(kind=kind, media_type=media, truncated=truncated, text=text)
+
+
+def _read_series(data: bytes) -> dict[str, tuple[tuple[int, float], ...]]:
+    """The scalars, at most 5,000 points of each, evenly chosen."""
+    found = {}
+    for name, points in list(read_scalars(data).items())[:_MAX_SERIES]:
+        finite = [(step, value) for step, value in points if math.isfinite(value)]
+        stride = max(1, -(-len(finite) // _MAX_POINTS))
+        found[name[:_MAX_CELL_CHARS]] = tuple(finite[::stride])
+    return found
 
 
 def image_type(head: bytes) -> str | None:

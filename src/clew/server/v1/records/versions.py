@@ -21,9 +21,8 @@ from clew.server.server_state import Service
 from clew.server.v1.dependencies import ProjectDep, ServiceDep, Text
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.records.previews import (
-    MAX_IMAGE_BYTES,
     MAX_TEXT_BYTES,
-    image_type,
+    bytes_needed,
     make_preview,
 )
 from clew.store import Store
@@ -38,6 +37,16 @@ Id = Annotated[
     ),
 ]
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_MAX_HTML_BYTES = 32 << 20
+_HTML_HEADERS = {
+    "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; form-action 'none';"
+    " script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:;"
+    " font-src data:; media-src data: blob:; base-uri 'none'; frame-ancestors 'self'",
+    "X-Frame-Options": "SAMEORIGIN",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, max-age=0, must-revalidate",
+    "X-DNS-Prefetch-Control": "off",
+}
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -62,11 +71,30 @@ def get_preview(service: ServiceDep, id: Id) -> Preview:  # noqa: A002
     with _open(service, id) as (target, size, store):
         digest = target.digest
         assert digest is not None
+        name = path_fields(target.locator or "")["path"]
         head = b"".join(store.read_part(digest, 0, MAX_TEXT_BYTES))
-        if image_type(head) is not None and size <= MAX_IMAGE_BYTES:
-            head += b"".join(store.read_part(digest, len(head), size))
-    name = path_fields(target.locator or "")["path"]
+        needed = bytes_needed(name, head, size)
+        if needed > len(head):
+            head += b"".join(store.read_part(digest, len(head), needed))
     return make_preview(target.label, digest, name, head, size)
+
+
+@router.get(
+    "/versions/{id:path}/html",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}},
+)
+def get_html(service: ServiceDep, id: Id) -> Response:  # noqa: A002
+    """An HTML file, to be shown in a frame of the web app. It is untrusted: it gets an origin that
+    is equal to no other, and may load nothing. Its own scripts run, because plots need them."""
+    with _open(service, id) as (target, size, store):
+        if size > _MAX_HTML_BYTES:
+            raise UsageError(
+                f"the page has more than {_MAX_HTML_BYTES >> 20} MiB", hint="download it instead"
+            )
+        assert target.digest is not None
+        data = b"".join(store.read(target.digest))
+    return Response(data, media_type="text/html", headers=_HTML_HEADERS)
 
 
 @router.head("/versions/{id:path}/content", include_in_schema=False)

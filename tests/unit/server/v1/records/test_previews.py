@@ -67,3 +67,20 @@ def test_an_image_is_shown_whole_or_not_at_all() -> None:
 def test_anything_is_shown_as_something(name: str, data: bytes) -> None:
     found = preview(name, data, len(data))
     assert found.kind in ("text", "table", "image", "binary", "empty")
+
+
+def test_kinds_by_name() -> None:
+    page = b"<script>alert(1)</script>"
+    assert preview("plot.HTML", page, len(page)).kind == "html"
+    assert preview("nb.ipynb", b"{}", 2).kind == "notebook"
+    assert preview("m.json", b"{}", 2).media_type == "application/json"
+    assert preview("t.parquet", b"PAR1\0\0", 6).media_type == "application/vnd.apache.parquet"
+    drawing = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+    found = preview("a.svg", drawing, len(drawing))
+    assert (found.kind, found.media_type) == ("image", "image/svg+xml")
+    assert preview("a.svg", b"\xff\xfe", 2).kind == "binary"
+
+
+def test_malformed_events_have_no_series() -> None:
+    found = preview("events.out.tfevents.1.host", b"\x05\0\0", 3)
+    assert (found.kind, found.series) == ("scalars", {})
