@@ -69,6 +69,17 @@ class Snapshots(Document, frozen=True, kw_only=True):
     snapshots: tuple[Snapshot, ...]
 
 
+class OpenedTensorboard(Document, frozen=True, kw_only=True):
+    """A TensorBoard that shows the logs that were asked for."""
+
+    namespace: str
+    name: str
+    url: str
+    """The path under which it is served, once it is ready."""
+    created: bool
+    """It was created now."""
+
+
 class Program(Document, frozen=True, kw_only=True):
     """A program that notebooks or TensorBoards need."""
 

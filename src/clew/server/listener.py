@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import uvicorn
 
@@ -77,6 +78,7 @@ def serve(
     apps_port: int | None = None,
     apps_origin: str | None = None,
     samples: bool = True,
+    spawner_config: Path | None = None,
     started: Callable[[str, str, str | None], None],
 ) -> None:
     """Serve until a signal ends the server.
@@ -87,7 +89,8 @@ def serve(
     many pipeline runs may run at once; `on_host`: run container components as processes, without
     their images; `token_secret`: the Kubernetes Secret that holds the token; `apps_port`: the port
     of the targets, the next one if None; `apps_origin`: the origin of the targets as browsers see
-    it; `samples`: add the sample pipelines; `started`: called once the server listens, with its
+    it; `samples`: add the sample pipelines; `spawner_config`: the defaults of the notebook form,
+    instead of the project's; `started`: called once the server listens, with its
     address, the token, and the address of the targets.
     """
     settings = replace(settings, graph=graph or settings.graph)
@@ -118,6 +121,7 @@ def serve(
     )
     service.on_host = on_host
     service.backend = workloads.backend
+    service.spawner_file = spawner_config or service.spawner_file
     count = len(os.sched_getaffinity(0)) if runs is None else runs
     workers = WorkerPool(service, count, on_host=on_host)
     schedules = ScheduleLoop(service)

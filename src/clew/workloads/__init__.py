@@ -5,6 +5,8 @@
     notebooks, tensorboards, volumes   their state in plain words, and their list entries
     listings            all of them, and what forms offer
     creation, edits, deletion   create, change and delete resources
+    open_tensorboard    the one that shows some logs
+    log_stream          the log of a container
     details             everything about one resource
     quotas              how much of a quota is used
     local               a back end with child processes as notebooks and directories as volumes

@@ -27,6 +27,11 @@ class Served:
     client: TestClient
     """Without any identity: send `BEARER` along, or log in."""
 
+    def client_with(self, limits: Limits) -> TestClient:
+        """Another one, of an application with these limits."""
+        proxy = Proxy(None, UsageRecorder(self.service), TOKEN)
+        return TestClient(build_app(self.service, limits, proxy, None), base_url=ORIGIN)
+
 
 @contextmanager
 def serve_project(root: Path) -> Iterator[Served]:
@@ -35,10 +40,10 @@ def serve_project(root: Path) -> Iterator[Served]:
         service = Service(project.directory, project.settings, TOKEN)
         backend = LocalBackend(project.directory)
     service.backend = backend
-    proxy = Proxy(None, UsageRecorder(service), TOKEN)
-    client = TestClient(build_app(service, Limits(), proxy, None), base_url=ORIGIN)
     backend.start()
     try:
+        proxy = Proxy(None, UsageRecorder(service), TOKEN)
+        client = TestClient(build_app(service, Limits(), proxy, None), base_url=ORIGIN)
         with client:
             yield Served(service, backend, client)
     finally:

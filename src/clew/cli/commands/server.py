@@ -95,6 +95,12 @@ from clew.cli.output import print_json, print_line, print_message
     show_default=True,
     help="Add the sample pipelines to the catalogue, once.",
 )
+@click.option(
+    "--spawner-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What the form of notebooks offers and allows; default: .clew/spawner_ui_config.yaml.",
+)
 @json_option
 def command(
     host: str,
@@ -111,6 +117,7 @@ def command(
     apps_port: int | None,
     apps_origin: str | None,
     samples: bool,
+    spawner_config: Path | None,
     as_json: bool,
 ) -> None:
     """Serve this project over HTTP: the API of Kubeflow Pipelines, for the kfp client and command
@@ -177,5 +184,6 @@ def command(
         apps_port=apps_port,
         apps_origin=apps_origin,
         samples=samples,
+        spawner_config=spawner_config and spawner_config.absolute(),
         started=started,
     )

@@ -19,7 +19,13 @@ from clew.server.v1.pipelines import pipelines, schedules
 from clew.server.v1.records import executions, exports, lineage, notes, versions
 from clew.server.v1.runs import log_lines, logs, run_progress, runs
 from clew.server.v1.settings import access_tokens, remotes, server_info
-from clew.server.v1.workloads import backend, container_log, details, programs
+from clew.server.v1.workloads import (
+    backend,
+    container_log,
+    details,
+    open_tensorboard,
+    programs,
+)
 
 PREFIX = "/api/v1"
 _MODULES = (
@@ -28,7 +34,7 @@ _MODULES = (
     *(access_tokens, remotes, server_info),
     *(pipelines, schedules),
     *(run_progress, logs, runs),
-    *(backend, programs, container_log, details),
+    *(backend, programs, open_tensorboard, container_log, details),
 )
 """Modules with more specific paths come first: the first matching route wins."""
 
