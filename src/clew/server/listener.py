@@ -79,6 +79,7 @@ def serve(
     apps_origin: str | None = None,
     samples: bool = True,
     spawner_config: Path | None = None,
+    plain_log: bool = False,
     started: Callable[[str, str, str | None], None],
 ) -> None:
     """Serve until a signal ends the server.
@@ -97,7 +98,7 @@ def serve(
     token = settings.token or _load_token(directory, token_secret)
     limits = Limits()
     template = None if apps_origin is None else check_template(apps_origin)
-    configure()
+    configure(plain=plain_log)
     os.chdir(directory.root)  # relative paths in requests are relative to the project
     has_apps = workloads.resolver is not None
     try:
@@ -120,6 +121,7 @@ def serve(
         ws_max_size=MAX_MESSAGE_BYTES,
     )
     service.on_host = on_host
+    service.plain_log = plain_log
     service.backend = workloads.backend
     service.spawner_file = spawner_config or service.spawner_file
     count = len(os.sched_getaffinity(0)) if runs is None else runs

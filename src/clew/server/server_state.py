@@ -34,6 +34,8 @@ class Service:
         """Set when a repeat may be waiting."""
         self.on_host = False
         """Whether container components run as processes, without their images."""
+        self.plain_log = False
+        """Whether the log is for a person at a terminal."""
         self.stopping = threading.Event()
         """Set when the server shuts down: long-running requests check it and end."""
         self.feeds = Feeds()

@@ -78,6 +78,7 @@ def command(port: int | None, idle_minutes: float | None, no_browser: bool, as_j
         ports=_PORTS if port is None else (port,),
         workloads=workloads,
         command="clew up",
+        plain_log=True,
         started=started,
     )
 
@@ -86,13 +87,22 @@ def _open_project() -> LocalProject:
     from clew import settings
     from clew.api.local.project import open_local_project
     from clew.cli.project_creation import open_or_create_project
-    from clew.errors import NoProject
+    from clew.errors import NoProject, NotAllowed
+    from clew.project_directory import is_accepted
 
+    chosen = settings.load()
     try:
-        return open_local_project(settings.load())
+        project = open_local_project(chosen)
     except NoProject:
         open_or_create_project(here=True).close()
-        return open_local_project(settings.load())
+        project = open_local_project(chosen)
+    if not is_accepted(project.directory, chosen):
+        raise NotAllowed(
+            f"you did not make the project in {project.root} on this machine, and its notebooks"
+            " would run here",
+            hint="clew init --trust if you trust it; clew server shows its record only",
+        )
+    return project
 
 
 def _show_running(project: LocalProject, *, no_browser: bool, as_json: bool) -> None:

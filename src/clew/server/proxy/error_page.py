@@ -13,27 +13,32 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
     "Cache-Control": "no-store",
 }
+_RELOAD = '\n<meta http-equiv="refresh" content="3">'
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" content="width=device-width, initial-scale=1">{reload}
 <style>
 :root {{ color-scheme: light dark }}
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 15vh auto; padding: 0 1rem;
   color: light-dark(#14181d, #e8ebee); background: light-dark(#fff, #15181c) }}
-p {{ color: light-dark(#59616b, #a3abb5) }}
+p {{ color: light-dark(#59616b, #a3abb5); white-space: pre-wrap; overflow-wrap: anywhere }}
 </style></head><body>
 <h1>{title}</h1><p>{hint}</p><p>{status} {phrase}</p>
 </body></html>
 """
 
 
-def error_page(scope: Scope, status: int, code: str, message: str, *, hint: str) -> Response:
+def error_page(
+    scope: Scope, status: int, code: str, message: str, *, hint: str, reload: bool = False
+) -> Response:
+    """`reload`: the page is loaded again every few seconds, because the state may change."""
     request = HTTPConnection(scope)
     if scope["type"] != "http" or "text/html" not in request.headers.get("accept", ""):
         return problem_response(scope["path"], status, code, message, hint=hint)
     text = _PAGE.format(
         title=escape(message),
         hint=escape(hint),
+        reload=_RELOAD if reload else "",
         status=status,
         phrase=HTTPStatus(status).phrase,
     )

@@ -32,6 +32,8 @@ ROUTE_NAMES: dict[object, str] = {
 }
 """The route labels of the metrics."""
 
+_NOUNS = {"notebook": "notebook", "tensorboard": "TensorBoard", "pvcviewer": "volume viewer"}
+
 
 class PortRouter:
     """Routes requests by the port they arrived on; other ports go to `rest`."""
@@ -129,7 +131,8 @@ class Proxy:
         why = None if self._resolver is None else await self._resolver.explain(key)
         if why is None:
             return None
-        return error_page(scope, 503, "not-ready", f"{key} is not ready", hint=why)
+        message = f"The {_NOUNS[key.kind]} {key.name} is not ready"
+        return error_page(scope, 503, "not-ready", message, hint=why, reload=True)
 
     async def _forward(
         self,

@@ -209,8 +209,8 @@ def _read_first_line() -> bytes:
 
 
 def main(root: str) -> None:
-    configure()
     config = json.loads(_read_first_line())
+    configure(plain=config["plain_log"])
     project = open_local_project(replace(settings.load(), graph=config["graph"]), root)
     _Worker(project, config["holder"], on_host=config["on_host"]).work()
     os._exit(0)

@@ -99,6 +99,7 @@ class WorkerPool:
             "holder": holder,
             "graph": self._service.settings.graph,
             "on_host": self._on_host,
+            "plain_log": self._service.plain_log,
         }
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(config).encode() + b"\n")

@@ -3,13 +3,14 @@
 They are looked for in the server's own environment, in the one that was made here
 (`.clew/programs`), and beside the programs on the PATH. They are installed into the server's
 environment if that is a virtual one with pip that may be written, else into `.clew/programs`, which
-also sees the packages of the server's interpreter.
+also sees the packages of the server's environment: notebooks can import what the user installed.
 """
 
 import importlib.metadata
 import importlib.util
 import os
 import shutil
+import site
 import subprocess
 import sys
 import threading
@@ -19,6 +20,8 @@ from pathlib import Path
 
 from clew.documents.workloads import Program, ProgramInstallation
 from clew.errors import NotFound
+from clew.settings import without_own
+from clew.workloads.local.processes.child_process import RUN_CHILD
 
 PROGRAMS = {"jupyterlab": ("jupyterlab", "ipykernel"), "tensorboard": ("tensorboard",)}
 """The packages that each program consists of."""
@@ -28,6 +31,8 @@ _COMMANDS = {
     "tensorboard": "tensorboard",
 }
 _MAX_OUTPUT = 64 << 10
+_LINES = 6
+"""Of what was printed, to explain a failure."""
 _CACHE_SECONDS = 5.0
 _PROBE = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 _PROBE_SECONDS = 20
@@ -107,7 +112,10 @@ class Installer:
         self._lock = threading.Lock()
         self._output: dict[str, str] = {}
         self._error: dict[str, str] = {}
-        self._running: str | None = None
+        self._active: set[str] = set()
+        """Programs that are being installed, or wait for their turn."""
+        self._turn = threading.Lock()
+        self._closing = False
         self._process: subprocess.Popen[str] | None = None
 
     def list(self) -> Sequence[Program]:
@@ -128,7 +136,7 @@ class Installer:
             )
         with self._lock:
             output, error = self._output.get(name, ""), self._error.get(name)
-            running = self._running == name
+            running = name in self._active
         if running:
             state = "installing"
         elif self._interpreters.find(name):
@@ -142,8 +150,8 @@ class Installer:
         if current.state in ("installed", "installing"):
             return current
         with self._lock:
-            if self._running is None:
-                self._running = name
+            if name not in self._active:
+                self._active.add(name)
                 self._output[name] = ""
                 self._error.pop(name, None)
                 threading.Thread(
@@ -152,32 +160,43 @@ class Installer:
         return self.get(name)
 
     def close(self) -> None:
-        """End an installation that is running."""
+        """End an installation that is running, and begin no other."""
+        self._closing = True
         process = self._process
         if process is not None and process.poll() is None:
             process.terminate()
 
     def _run(self, name: str) -> None:
         error = None
-        try:
-            for command in _install_commands(self._directory, PROGRAMS[name]):
-                status = self._execute(name, command)
-                if status:
-                    error = _explain(self._output[name], status)
-                    break
-        except OSError as failure:
-            error = f"pip cannot be started: {failure.strerror}"
+        with self._turn:
+            try:
+                error = self._install(name)
+            except OSError as failure:
+                error = f"the installation cannot be started: {failure.strerror}"
         self._interpreters.forget()
         with self._lock:
-            self._running = None
+            self._active.discard(name)
             if error:
                 self._error[name] = error
         self._on_change()
 
+    def _install(self, name: str) -> str | None:
+        """Why it failed; None if it did not."""
+        for command in install_commands(self._directory, PROGRAMS[name]):
+            if self._closing:
+                return "the server ended"
+            if status := self._execute(name, command):
+                return explain(self._output[name], status)
+            if command[1:3] == ["-m", "venv"]:
+                share_packages(self._directory)
+        return None
+
     def _execute(self, name: str, command: Sequence[str]) -> int:
         self._append(name, f"$ {' '.join(command)}\n")
         with subprocess.Popen(
-            command,
+            [sys.executable, "-I", "-S", str(RUN_CHILD), str(os.getpid()), *command],
+            env=without_own(),
+            start_new_session=True,  # Ctrl-C is for the server, which ends it
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -196,13 +215,29 @@ class Installer:
         self._on_change()
 
 
-def _install_commands(programs: Path, packages: Sequence[str]) -> list[list[str]]:
+def install_commands(programs: Path, packages: Sequence[str]) -> list[list[str]]:
     options = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     if _has_writable_environment():
         return [[sys.executable, *options, *packages]]
-    python = str(programs / "bin" / "python")
-    make = [sys.executable, "-m", "venv", "--system-site-packages", str(programs)]
-    return [*([] if Path(python).exists() else [make]), [python, *options, *packages]]
+    python = programs / "bin" / "python"
+    install = [str(python), *options, *packages]
+    if python.exists() and (programs / "bin" / "pip").exists():
+        return [install]
+    # `--clear`: an environment without pip was left by an installation that failed.
+    return [
+        [sys.executable, "-m", "venv", "--clear", "--system-site-packages", str(programs)],
+        install,
+    ]
+
+
+def share_packages(programs: Path) -> None:
+    """Let the new environment see the packages of the server's own. `--system-site-packages` shows
+    it only those of the interpreter that the server's environment was made with."""
+    if sys.prefix == sys.base_prefix:
+        return
+    own = [path for path in site.getsitepackages() if Path(path).is_dir()]
+    for directory in programs.glob("lib/python*/site-packages"):
+        (directory / "clew-server.pth").write_text("".join(f"{path}\n" for path in own))
 
 
 def _has_writable_environment() -> bool:
@@ -212,8 +247,10 @@ def _has_writable_environment() -> bool:
     return is_virtual and has_pip and os.access(sys.prefix, os.W_OK)
 
 
-def _explain(output: str, status: int) -> str:
-    """The last error that pip printed."""
-    errors = [line for line in output.splitlines() if line.startswith("ERROR:")]
-    said = errors[-1].removeprefix("ERROR:").strip() if errors else ""
+def explain(output: str, status: int) -> str:
+    """The last error that pip printed, or the last lines of what was printed."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    printed = [line for line in lines if not line.startswith("$ ")]
+    said = errors[-1] if errors else " ".join(printed[-_LINES:])
     return f"the installation failed with status {status}" + (f": {said}" if said else "")

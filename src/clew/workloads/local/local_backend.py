@@ -15,7 +15,7 @@ from clew.workloads.local.pods import make_pod, owner_of_pod
 from clew.workloads.local.processes.launch_plan import Planner, claims_used_by
 from clew.workloads.local.processes.runtime_directory import RuntimeDirectory
 from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Address, Supervisor
-from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles, merge
+from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
 from clew.workloads.local.server_lock import ServerLock
 from clew.workloads.local.validation import check_namespace, check_resource
 from clew.workloads.local.volume_directories import (
@@ -130,12 +130,10 @@ class LocalBackend:
         return self._files.get(key)
 
     def create(self, resource: Object, *, dry_run: bool = False) -> Json:
-        check_resource(resource)
+        self._check(resource)
         key = Key(str(resource["kind"]), NAMESPACE, name_of(resource))
-        if key.kind == _CLAIM:
-            if key.name == PROJECT:
-                raise Exists("the volume project is the project itself", hint="choose another name")
-            self._volumes.check(resource)
+        if key == Key(_CLAIM, NAMESPACE, PROJECT):
+            raise Exists("the volume project is the project itself", hint="choose another name")
         if not dry_run:
             made = self._files.create(resource)
             self._supervisor.wake()
@@ -145,16 +143,12 @@ class LocalBackend:
 
     def merge_patch(self, key: Key, patch: Object) -> Json:
         self._check_changeable(key)
-        edited = merge(self._files.get(key), patch)
-        check_resource(edited)
-        return self._changed(self._files.merge_patch(key, patch))
+        return self._changed(self._files.merge_patch(key, patch, check=self._check))
 
     def replace(self, resource: Object) -> Json:
-        check_resource(resource)
+        self._check(resource)
         key = Key(str(resource["kind"]), NAMESPACE, name_of(resource))
         self._check_changeable(key)
-        if key.kind == _CLAIM:
-            self._volumes.check(resource)
         return self._changed(self._files.replace(key, resource))
 
     def delete(self, key: Key) -> None:
@@ -218,7 +212,8 @@ class LocalBackend:
         return made
 
     def _programs_changed(self) -> None:
-        self._supervisor.wake()
+        self._files.touch()  # the pages show its output
+        self._supervisor.retry()
 
     def _check_free(self, key: Key) -> None:
         try:
@@ -226,6 +221,11 @@ class LocalBackend:
         except NotFound:
             return
         raise Exists(f"the name {key.name} is taken", hint="choose another name")
+
+    def _check(self, resource: Object) -> None:
+        check_resource(resource)
+        if resource["kind"] == _CLAIM:
+            self._volumes.check(resource)
 
     def _check_changeable(self, key: Key) -> None:
         if key == Key(_CLAIM, NAMESPACE, PROJECT):

@@ -12,14 +12,23 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from clew.errors import Conflict, Exists, Full, NotFound
-from clew.kube.objects import Json, Key, Object, dig, format_time, labels_of, name_of
+from clew.kube.objects import (
+    Json,
+    Key,
+    Object,
+    annotations_of,
+    dig,
+    format_time,
+    labels_of,
+    name_of,
+)
 from clew.reserve_file import NO_ROOM
 
 _LOG = logging.getLogger("clew.workloads")
@@ -83,9 +92,17 @@ class ResourceFiles:
             }
             return self._put(key, {**resource, "metadata": metadata, "status": {}})
 
-    def merge_patch(self, key: Key, patch: Object) -> Json:
+    def merge_patch(
+        self, key: Key, patch: Object, *, check: Callable[[Object], None] | None = None
+    ) -> Json:
+        """Change labels, annotations and spec. `check` raises an error if the result is not
+        valid."""
         with self._lock:
-            return self._put(key, merge(self.get(key), patch))
+            current = self.get(key)
+            edited = merge(current, patch)
+            if check is not None:
+                check(edited)
+            return self._put(key, _with_identity(current, edited))
 
     def replace(self, key: Key, resource: Object) -> Json:
         """Replace labels, annotations and spec."""
@@ -96,14 +113,7 @@ class ResourceFiles:
                 raise Conflict(
                     f"{key.name} was changed meanwhile", hint="load it again and repeat the change"
                 )
-            metadata = {
-                **current["metadata"],
-                "labels": dict(dig(resource, "metadata", "labels") or {}),
-                "annotations": dict(dig(resource, "metadata", "annotations") or {}),
-            }
-            if resource["spec"] != current["spec"]:
-                metadata["generation"] = int(metadata.get("generation") or 0) + 1
-            return self._put(key, {**current, "metadata": metadata, "spec": resource["spec"]})
+            return self._put(key, _with_identity(current, resource))
 
     def write_status(self, key: Key, uid: str, status: Json) -> None:
         """Write the status of a resource that still exists; nothing if it stays the same."""
@@ -150,6 +160,11 @@ class ResourceFiles:
             with suppress(OSError):
                 _write(self._events_path(key), events)
 
+    def touch(self) -> None:
+        """Something changed that is not in the files."""
+        with self._lock:
+            self._next_version()
+
     def events(self, key: Key) -> Sequence[Json]:
         return self._events.get(key, [])
 
@@ -194,6 +209,19 @@ class ResourceFiles:
         versions = (dig(one, "metadata", "resourceVersion") for one in self._resources.values())
         self._version = max((int(str(version)) for version in versions), default=0)
         self._next_version()
+
+
+def _with_identity(current: Object, edited: Object) -> Json:
+    """The current resource with the labels, annotations and spec of another: names, ids, times and
+    status are not for its users to change."""
+    metadata = {
+        **current["metadata"],
+        "labels": dict(labels_of(edited)),
+        "annotations": dict(annotations_of(edited)),
+    }
+    if edited["spec"] != current["spec"]:
+        metadata["generation"] = int(metadata.get("generation") or 0) + 1
+    return {**current, "metadata": metadata, "spec": edited["spec"]}
 
 
 def merge(current: Any, patch: Any) -> Any:

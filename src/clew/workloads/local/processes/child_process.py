@@ -10,7 +10,8 @@ from pathlib import Path
 
 from clew.workloads.local.processes.process_log import ProcessLog
 
-_RUN_CHILD = Path(__file__).parent / "launchers" / "run_child.py"
+RUN_CHILD = Path(__file__).parent / "launchers" / "run_child.py"
+"""Runs a program that ends, with all its descendants, when the thread that started it ends."""
 _READ_BYTES = 64 << 10
 _MAX_READS = 16
 """In a row, so that one that prints without end does not keep others waiting."""
@@ -34,7 +35,7 @@ class ChildProcess:
         self.last_output = b""
         self.output, write_end = os.pipe()
         os.set_blocking(self.output, False)
-        wrapper = [sys.executable, "-I", "-S", str(_RUN_CHILD), str(os.getpid())]
+        wrapper = [sys.executable, "-I", "-S", str(RUN_CHILD), str(os.getpid())]
         try:
             self._process = subprocess.Popen(
                 [*wrapper, *command],

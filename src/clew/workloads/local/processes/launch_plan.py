@@ -92,8 +92,7 @@ class Planner:
     def _plan_notebook(self, notebook: Object) -> LaunchPlan:
         python = self._interpreters.find("jupyterlab") or self._interpreters.find("jupyter-server")
         if python is None:
-            text = "JupyterLab is not installed on this machine. Install it with one click."
-            raise CannotStart(Reason("NotInstalled", text))
+            raise CannotStart(_not_installed("JupyterLab", "jupyterlab ipykernel"))
         has_lab = self._interpreters.find("jupyterlab") is not None
         links, home = self._links(notebook)
         prefix = f"/notebook/{NAMESPACE}/{name_of(notebook)}/"
@@ -138,8 +137,7 @@ class Planner:
     def _plan_tensorboard(self, board: Object) -> LaunchPlan:
         python = self._interpreters.find("tensorboard")
         if python is None:
-            text = "TensorBoard is not installed on this machine. Install it with one click."
-            raise CannotStart(Reason("NotInstalled", text))
+            raise CannotStart(_not_installed("TensorBoard", "tensorboard"))
         source = parse_logspath(str(dig(board, "spec", "logspath")))
         if source.fault:
             raise CannotStart(Reason("InvalidSpec", source.fault))
@@ -191,6 +189,11 @@ def child_environment(plan: LaunchPlan, digest: str) -> dict[str, str]:
     programs = str(Path(plan.command[0]).parent)
     found["PATH"] = os.pathsep.join(filter(None, (programs, found.get("PATH", ""))))
     return found | {n: digest if v == "{digest}" else v for n, v in plan.environment.items()}
+
+
+def _not_installed(title: str, packages: str) -> Reason:
+    how = f"Install it in the web app with one click, or with: pip install {packages}"
+    return Reason("NotInstalled", f"{title} is not installed on this machine. {how}")
 
 
 def _sentence(error: ClewError) -> str:

@@ -100,6 +100,7 @@ class Supervisor:
         self._owner = owner
         self._running: dict[Key, Runtime] = {}
         self._ending = threading.Event()
+        self._retry = threading.Event()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -113,6 +114,11 @@ class Supervisor:
         """Compare now what should run with what runs."""
         with suppress(BlockingIOError, OSError):
             os.write(self._wake_write, b"x")
+
+    def retry(self) -> None:
+        """Try again now to start what could not be started: a program may have been installed."""
+        self._retry.set()
+        self.wake()
 
     def begin_close(self) -> None:
         self._ending.set()
@@ -166,6 +172,11 @@ class Supervisor:
         """Returns the seconds until the next round at the latest."""
         self._files.changed.clear()
         now = time.monotonic()
+        if self._retry.is_set():
+            self._retry.clear()
+            for runtime in self._running.values():
+                if not runtime.crashes:
+                    runtime.retry_at = now
         resources = {
             Key(kind, NAMESPACE, name_of(one)): one
             for kind in PROCESS_KINDS
