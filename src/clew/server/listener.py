@@ -107,7 +107,7 @@ def serve(
         workloads.close()
         raise
     origin = AppOrigin(sockets[1].getsockname()[1], template) if has_apps else None
-    service = Service(directory, settings, token)
+    service = Service(directory, settings, token, on_host=on_host, plain_log=plain_log)
     usage = UsageRecorder(service)
     config = uvicorn.Config(
         build_app(service, limits, Proxy(workloads.resolver, usage, token), origin),
@@ -120,8 +120,6 @@ def serve(
         timeout_graceful_shutdown=limits.grace_seconds,
         ws_max_size=MAX_MESSAGE_BYTES,
     )
-    service.on_host = on_host
-    service.plain_log = plain_log
     service.backend = workloads.backend
     service.spawner_file = spawner_config or service.spawner_file
     count = len(os.sched_getaffinity(0)) if runs is None else runs

@@ -23,7 +23,17 @@ SPAWNER_FILE = "spawner_ui_config.yaml"
 class Service:
     """One served project. Safe to use from any thread."""
 
-    def __init__(self, directory: ProjectDirectory, settings: Settings, token: str) -> None:
+    def __init__(
+        self,
+        directory: ProjectDirectory,
+        settings: Settings,
+        token: str,
+        *,
+        on_host: bool = False,
+        plain_log: bool = False,
+    ) -> None:
+        """`on_host`: container components run as processes, without their images; `plain_log`: the
+        log is for a person at a terminal."""
         self.directory = directory
         self.settings = settings
         self.token = token
@@ -32,10 +42,8 @@ class Service:
         """Set when a run may be waiting for a worker."""
         self.repeat_available = threading.Event()
         """Set when a repeat may be waiting."""
-        self.on_host = False
-        """Whether container components run as processes, without their images."""
-        self.plain_log = False
-        """Whether the log is for a person at a terminal."""
+        self.on_host = on_host
+        self.plain_log = plain_log
         self.stopping = threading.Event()
         """Set when the server shuts down: long-running requests check it and end."""
         self.feeds = Feeds()
