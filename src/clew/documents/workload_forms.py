@@ -115,6 +115,8 @@ class YamlForm(Document, frozen=True, kw_only=True):
     """A resource as edited YAML."""
 
     yaml: str
+    base: str | UnsetType = UNSET
+    """The YAML before it was edited: 409 if the resource is not like that any more."""
 
 
 FORMS: tuple[type[Document], ...] = (

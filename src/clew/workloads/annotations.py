@@ -1,7 +1,12 @@
 """The annotations that the web app sets on resources; see docs/reference/operator.md."""
 
 from clew.kube.controller.model import STOPPED
-from clew.kube.culling.idleness import IDLE_MINUTES, LAST_ACTIVITY, OTHER_LAST_ACTIVITY
+from clew.kube.culling.idleness import (
+    IDLE_MINUTES,
+    LAST_ACTIVITY,
+    LAST_CHECK,
+    OTHER_LAST_ACTIVITY,
+)
 from clew.kube.objects import Object, annotations_of
 from clew.kube.resources.notebooks import HEADERS, REWRITE
 
@@ -9,6 +14,8 @@ __all__ = ["HEADERS", "IDLE_MINUTES", "LAST_ACTIVITY", "OTHER_LAST_ACTIVITY", "R
 
 REQUEST = "clew.dev/request"
 """The `Idempotency-Key` of the request that created a resource."""
+WRITTEN_BY_SYSTEM = frozenset((LAST_ACTIVITY, LAST_CHECK, OTHER_LAST_ACTIVITY, REQUEST))
+"""Users neither see nor edit them."""
 CREATOR = "notebooks.kubeflow.org/creator"
 SERVER_TYPE = "notebooks.kubeflow.org/server-type"
 DIRECTORY = "clew.dev/directory"

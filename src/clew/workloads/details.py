@@ -9,6 +9,7 @@ from clew.documents.kubeflow import ResourceStatus
 from clew.documents.workloads import Condition, Container, Workload
 from clew.errors import NotFound
 from clew.kube.objects import Json, Key, Object, annotations_of, dig
+from clew.workloads import annotations
 from clew.workloads.backend import Backend
 from clew.workloads.events import describe_events, events_about
 from clew.workloads.notebooks import matching_configurations, notebook_status
@@ -24,7 +25,7 @@ KINDS = {
 """The kind of each collection of the API."""
 _APPLIED = "poddefault.admission.kubeflow.org/poddefault-"
 """On a Pod, followed by the name of a PodDefault: it was applied."""
-_METADATA = ("name", "namespace", "labels", "annotations", "resourceVersion")
+_METADATA = ("name", "namespace", "labels")
 
 
 def key_for(collection: str, namespace: str, name: str) -> Key:
@@ -118,8 +119,14 @@ def _applied(pods: Sequence[Object]) -> tuple[str, ...]:
 
 
 def to_yaml(resource: Object) -> str:
-    """The parts of a resource that a user may edit, and its version."""
+    """The parts of a resource that a user may edit. What the system notes about its use is left
+    out: it changes every minute."""
     metadata = {name: resource["metadata"].get(name) for name in _METADATA}
+    metadata["annotations"] = {
+        name: value
+        for name, value in annotations_of(resource).items()
+        if name not in annotations.WRITTEN_BY_SYSTEM
+    }
     shown = {
         "apiVersion": resource.get("apiVersion"),
         "kind": resource.get("kind"),

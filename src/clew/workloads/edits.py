@@ -15,6 +15,7 @@ from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Json, Key, Object, annotations_of, dig, format_time
 from clew.workloads import annotations
 from clew.workloads.backend import Backend
+from clew.workloads.details import to_yaml
 from clew.workloads.forms.notebook_form import Form
 from clew.workloads.forms.notebook_volumes import SHARED_MEMORY, Volumes
 from clew.workloads.forms.spawner_config import IMAGE_FIELDS, FormDefaults
@@ -25,6 +26,7 @@ _VOLUMES = ("workspace", "datavols", "shm")
 _PLACEMENT = {"affinityConfig": "affinity", "tolerationGroup": "tolerations"}
 """What each field changes: one that is not mentioned stays, also if no option has its value."""
 _MAX_YAML = 1 << 20
+_ATTEMPTS = 3
 
 
 def set_stopped(backend: Backend, key: Key, stopped: bool) -> None:
@@ -147,20 +149,47 @@ def _is_from_form(volume: Object) -> bool:
     return "persistentVolumeClaim" in volume or volume.get("name") == SHARED_MEMORY
 
 
-def replace_yaml(backend: Backend, key: Key, text: str, defaults: FormDefaults) -> None:
-    """Replace labels, annotations and spec with those of a YAML text."""
+def replace_yaml(
+    backend: Backend, key: Key, text: str, defaults: FormDefaults, *, base: str | None = None
+) -> None:
+    """Replace labels, annotations and spec with those of a YAML text.
+
+    `base`: the text before the user edited it. Conflict: the resource is not like that any more.
+    """
     given = _parse_yaml(key, text)
-    current = backend.get(key)
-    edited = copy.deepcopy(current)
+    for attempt in range(_ATTEMPTS):
+        current = backend.get(key)
+        if base is not None and to_yaml(current) != base:
+            raise Conflict(
+                f"{key.name} was changed since you opened it",
+                hint="load it again, then repeat your changes",
+            )
+        edited = _apply_yaml(current, given)
+        if key.kind == "Notebook":
+            check_notebook(edited, current, defaults)
+        try:
+            backend.replace(edited)
+            return
+        except Conflict:
+            # The time of its last use may have been noted just now.
+            if base is None or attempt == _ATTEMPTS - 1:
+                raise
+
+
+def _apply_yaml(current: Object, given: Object) -> Json:
+    edited = copy.deepcopy(dict(current))
     metadata = given["metadata"]
-    for field in ("labels", "annotations"):
-        edited["metadata"][field] = metadata.get(field) or {}
+    edited["metadata"]["labels"] = metadata.get("labels") or {}
+    own = {
+        name: value
+        for name, value in annotations_of(current).items()
+        if name in annotations.WRITTEN_BY_SYSTEM
+    }
+    edited["metadata"]["annotations"] = (metadata.get("annotations") or {}) | own
     edited["spec"] = given["spec"]
     if metadata.get("resourceVersion"):
         edited["metadata"]["resourceVersion"] = str(metadata["resourceVersion"])
-    if key.kind == "Notebook":
-        check_notebook(edited, current, defaults)
-    backend.replace(edited)
+    return edited
 
 
 def _parse_yaml(key: Key, text: str) -> Json:

@@ -54,8 +54,8 @@ def replace_workload(
     body: Body,
 ) -> Workload:
     """Replace labels, annotations and the specification. 409: it was changed since it was read."""
-    text = body.get("yaml")
-    if not isinstance(text, str):
-        raise UsageError("the body must have the key yaml, which is a text")
-    replace_yaml(backend, key_for(collection, namespace, name), text, defaults)
+    text, base = body.get("yaml"), body.get("base")
+    if not isinstance(text, str) or not isinstance(base, str | None):
+        raise UsageError("the body must have the key yaml, which is a text, as is base")
+    replace_yaml(backend, key_for(collection, namespace, name), text, defaults, base=base)
     return describe(backend, collection, namespace, name)
