@@ -46,13 +46,21 @@ export function setStopped(
   return edit(collection, namespace, name, { stopped });
 }
 
+/** Replace a resource by edited YAML. Conflict: it is not as in `base` any more. */
 export function replaceYaml(
   collection: Collection,
   namespace: string,
   name: string,
   yaml: string,
+  base: string,
 ): Promise<unknown> {
-  return sendJson("PUT", `${workloadPath(collection, namespace, name)}/yaml`, { yaml });
+  return sendJson("PUT", `${workloadPath(collection, namespace, name)}/yaml`, { yaml, base });
+}
+
+/** The TensorBoard of the logs of a run, or of a place: the one that shows them, or a new one. */
+export function openTensorboard(namespace: string, source: { target: string }) {
+  const path = `/api/v1/namespaces/${part(namespace)}/tensorboards/open`;
+  return sendJson<{ name: string; namespace: string }>("POST", path, source);
 }
 
 export function install(name: string) {

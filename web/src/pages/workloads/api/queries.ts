@@ -4,6 +4,8 @@ import type {
   BackendInfo,
   NotebookItem,
   ProgramInstallation,
+  Snapshot,
+  StorageClass,
   TensorboardItem,
   VolumeItem,
   Workload,
@@ -116,11 +118,6 @@ export const configurationsQuery = (namespace: string) =>
         .poddefaults,
   });
 
-export interface StorageClass {
-  name: string;
-  default: boolean;
-}
-
 export const storageClassesQuery = queryOptions({
   queryKey: ["workloads", "storage-classes"],
   queryFn: async () =>
@@ -135,14 +132,6 @@ export const installationQuery = (name: string) =>
     refetchInterval: (query) =>
       query.state.data?.state === "installing" ? MILLISECONDS_WHILE_INSTALLING : false,
   });
-
-/** A snapshot of a volume. */
-export interface Snapshot {
-  name: string;
-  volume: string | null;
-  size: string | null;
-  ready: boolean;
-}
 
 export const snapshotsQuery = (namespace: string) =>
   queryOptions({

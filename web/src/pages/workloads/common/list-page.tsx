@@ -10,10 +10,12 @@ import { useBackend } from "../api/queries";
 import { NamespaceSelect } from "./namespace";
 import { NoBackend } from "./no-backend";
 import { arrange, type ListSearch, type SortKeys, sortOf } from "./search";
+import { useNarrow } from "./use-narrow";
 
 export interface ListOptions<Row> {
   title: string;
-  /** In the plural, in small letters. */
+  /** As in a sentence: `notebook`, `notebooks`. */
+  thing: string;
   things: string;
   createLabel: string;
   createTo: "/notebooks/new" | "/tensorboards/new" | "/volumes/new";
@@ -90,7 +92,11 @@ export function ListPage<Row extends { name: string; namespace: string }>({
     [data, search.filter, search.sort, search.descending, keys, text],
   );
   const many = new Set(data?.map(({ namespace }) => namespace)).size > 1;
-  const columns = options.columns.filter(({ id }) => id !== "namespace" || many);
+  const narrow = useNarrow();
+  const columns = useMemo(() => {
+    const shown = options.columns.filter(({ id }) => id !== "namespace" || many);
+    return narrow ? [...shown].sort((a, b) => rank(a) - rank(b)) : shown;
+  }, [options.columns, many, narrow]);
   const create = (
     <ButtonLink look="primary" to={options.createTo} search={{ namespace: search.namespace }}>
       <Plus size={16} aria-hidden /> {options.createLabel}
@@ -132,9 +138,8 @@ export function ListPage<Row extends { name: string; namespace: string }>({
               onChange={(event) => onSearch({ filter: event.target.value || undefined })}
             />
             <span role="status" className="text-quiet">
-              {rows.length === data.length
-                ? `${data.length} ${options.things}`
-                : `${rows.length} of ${data.length} ${options.things}`}
+              {rows.length === data.length ? "" : `${rows.length} of `}
+              {data.length} {data.length === 1 ? options.thing : options.things}
             </span>
           </div>
           <DataTable
@@ -152,4 +157,10 @@ export function ListPage<Row extends { name: string; namespace: string }>({
       )}
     </Page>
   );
+}
+
+/** On a narrow window the state and the actions come right after the name. */
+function rank({ id }: { id: string }): number {
+  const first = ["name", "state", "actions"].indexOf(id);
+  return first === -1 ? 3 : first;
 }

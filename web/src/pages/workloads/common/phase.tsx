@@ -41,7 +41,9 @@ export function Phase({
     status.phase === "unavailable" && collection !== "volumes" ? "waiting" : status.phase;
   const reason = PLAIN.has(status.message) ? "" : status.message;
   return (
-    <span className={`inline-flex min-w-0 max-w-full gap-2 ${wrap ? "flex-wrap" : ""}`}>
+    <span
+      className={`inline-flex min-w-0 max-w-full items-center gap-2 align-middle ${wrap ? "flex-wrap" : ""}`}
+    >
       <StateBadge state={badge} label={phaseLabel(status, collection)} />
       {reason && (
         <span className={wrap ? "min-w-0 break-words" : "truncate text-quiet"} title={reason}>

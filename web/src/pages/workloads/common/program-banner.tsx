@@ -31,7 +31,7 @@ function MissingProgram({ name, canInstall }: { name: string; canInstall: boolea
       className="flex flex-col gap-3 rounded-lg border border-warning bg-warning-soft p-4"
     >
       <div className="flex flex-wrap items-center gap-3">
-        <div className="min-w-0 flex-1">
+        <div className="min-w-0 flex-1 basis-60">
           <p className="font-medium">{label} is not installed on this machine.</p>
           <p>{explain(label, state, canInstall)}</p>
         </div>

@@ -30,7 +30,7 @@ export default function YamlEditor({
   const [base, setBase] = useState(current);
   const [changed, setChanged] = useState(false);
   const save = useMutation({
-    mutationFn: (text: string) => replaceYaml(collection, namespace, name, text),
+    mutationFn: (text: string) => replaceYaml(collection, namespace, name, text, base),
     onSuccess: async () => {
       setChanged(false);
       await client.invalidateQueries({ queryKey: ["workloads"] });

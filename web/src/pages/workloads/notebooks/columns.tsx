@@ -85,7 +85,7 @@ export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
     {
       id: "actions",
       header: "Actions",
-      width: "11rem",
+      width: "13.5rem",
       align: "right",
       cell: (notebook) => <NotebookRowActions notebook={notebook} />,
     },

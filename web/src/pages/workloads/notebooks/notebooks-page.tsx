@@ -51,6 +51,7 @@ function NotebookList({ backend }: { backend: BackendInfo }) {
       {...lists}
       options={{
         title: "Notebooks",
+        thing: "notebook",
         things: "notebooks",
         createLabel: "New notebook",
         createTo: "/notebooks/new",

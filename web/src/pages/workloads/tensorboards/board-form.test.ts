@@ -12,10 +12,7 @@ test("a link fills in the form", () => {
     source: "bucket",
     address: "s3://b/x",
   });
-  expect(initialBoard({ run: "e5" }, "t", true)).toMatchObject({
-    source: "run",
-    name: "logs-of-e5",
-  });
+  expect(initialBoard({ run: "e5" }, "t", true)).toMatchObject({ source: "run", run: "e5" });
   expect(initialBoard({}, "t", true).volume).toBe("project");
 });
 
@@ -23,7 +20,7 @@ test.each([
   [{ volume: "" }, "volume"],
   [{ path: "a/../../b" }, "path"],
   [{ source: "bucket" as const, address: "bucket/path" }, "address"],
-  [{ source: "run" as const }, "place"],
+  [{ source: "run" as const }, "run"],
   [{ name: "taken" }, "name"],
 ])("%o is not accepted", (change, field) => {
   const form = { ...initialBoard({ volume: "data" }, "board", false), ...change };

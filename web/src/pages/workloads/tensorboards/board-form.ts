@@ -1,4 +1,4 @@
-import { nameProblem, toName } from "../common/names";
+import { nameProblem } from "../common/names";
 import { bucketProblem, pathProblem, readLogPlace, writeLogPlace } from "./log-place";
 
 const MAX_NAME = 58;
@@ -10,8 +10,6 @@ export interface BoardForm {
   source: LogSource;
   /** The id of the run. */
   run: string;
-  /** The place of its logs that was chosen. */
-  place: string;
   volume: string;
   path: string;
   address: string;
@@ -28,10 +26,9 @@ export function initialBoard(
   const volume = place?.volume ?? link.volume ?? (local ? "project" : "");
   const source = link.run ? "run" : link.logspath && !place ? "bucket" : "volume";
   return {
-    name: link.run ? toName(`logs-of-${link.run}`, MAX_NAME) : name,
+    name,
     source,
     run: link.run ?? "",
-    place: "",
     volume,
     path: place?.path ?? "",
     address: source === "bucket" ? (link.logspath ?? "") : "",
@@ -39,20 +36,20 @@ export function initialBoard(
   };
 }
 
+/** What is wrong, by field. A TensorBoard of a run is named by the server. */
 export function findProblems(form: BoardForm, taken: ReadonlySet<string>): Record<string, string> {
+  if (form.source === "run") return form.run ? {} : { run: "Choose a run." };
   const found: Record<string, string> = {};
   const wrong = nameProblem(form.name.trim(), MAX_NAME);
   if (wrong) found.name = wrong;
   else if (taken.has(form.name.trim())) {
     found.name = "There is a TensorBoard with this name. Choose another one.";
   }
-  if (form.source === "run" && !form.place) found.place = "Choose a run that has logs.";
   if (form.source === "volume") {
     if (!form.volume) found.volume = "Choose a volume.";
     const problem = pathProblem(form.path);
     if (problem) found.path = problem;
-  }
-  if (form.source === "bucket") {
+  } else {
     const problem = bucketProblem(form.address);
     if (problem) found.address = problem;
   }
@@ -62,13 +59,10 @@ export function findProblems(form: BoardForm, taken: ReadonlySet<string>): Recor
 export function boardBody(form: BoardForm): object {
   return {
     name: form.name.trim(),
-    logspath: logsPath(form),
+    logspath:
+      form.source === "bucket"
+        ? form.address.trim()
+        : writeLogPlace({ volume: form.volume, path: form.path }),
     configurations: form.configurations,
   };
-}
-
-function logsPath(form: BoardForm): string {
-  if (form.source === "run") return form.place;
-  if (form.source === "bucket") return form.address.trim();
-  return writeLogPlace({ volume: form.volume, path: form.path });
 }

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { ErrorCard, Skeleton } from "@/components/feedback";
 import { Checkbox, Field, Input, Select } from "@/components/field";
 import { Page, Section } from "@/components/page";
-import { create } from "../api/actions";
+import { create, openTensorboard } from "../api/actions";
 import type { BackendInfo } from "../api/documents";
 import { configurationsQuery, tensorboardsQuery, volumesQuery } from "../api/queries";
 import { Disclosure } from "../common/disclosure";
@@ -85,8 +85,9 @@ function Form({
   const navigate = useNavigate();
   const client = useQueryClient();
   const key = useRequestKey();
+  const local = backend.kind === "local";
   const [form, setForm] = useState(() =>
-    initialBoard(search, suggestName("tensorboard", taken), backend.kind === "local"),
+    initialBoard(search, suggestName("tensorboard", taken), local),
   );
   const [submitted, setSubmitted] = useState(false);
   const change = (part: Partial<BoardForm>) => setForm((before) => ({ ...before, ...part }));
@@ -102,6 +103,12 @@ function Form({
         return Object.keys(found).length > 0;
       }}
       onSubmit={async () => {
+        if (form.source === "run") {
+          const { name } = await openTensorboard(namespace, { target: form.run });
+          await client.invalidateQueries({ queryKey: ["workloads"] });
+          await navigate({ to: "/tensorboards/$namespace/$name", params: { namespace, name } });
+          return;
+        }
         await create("tensorboards", namespace, boardBody(form), key);
         await client.invalidateQueries({ queryKey: ["workloads"] });
         const usual = namespace === backend.namespace ? undefined : namespace;
@@ -110,27 +117,19 @@ function Form({
     >
       <Section>
         <div className="flex flex-col gap-4">
-          <Field label="Name" error={problems.name}>
-            <Input
-              value={form.name}
-              autoComplete="off"
-              spellCheck={false}
-              onChange={(event) => change({ name: event.target.value })}
-            />
-          </Field>
           <Field label="Logs of">
             <Select
               value={form.source}
               onChange={(event) => change({ source: event.target.value as LogSource })}
             >
-              <option value="run">A run</option>
+              <option value="run" disabled={!local}>
+                A run{local ? "" : " (only on one machine: runs keep their logs with the server)"}
+              </option>
               <option value="volume">A directory of a volume</option>
               <option value="bucket">A bucket</option>
             </Select>
           </Field>
-          {form.source === "run" && (
-            <RunLogs form={form} change={change} problem={problems.place} namespace={namespace} />
-          )}
+          {form.source === "run" && <RunLogs form={form} change={change} problem={problems.run} />}
           {form.source === "volume" && (
             <VolumeLogs form={form} change={change} problems={problems} namespace={namespace} />
           )}
@@ -138,7 +137,7 @@ function Form({
             <Field
               label="Address"
               hint={
-                backend.kind === "local"
+                local
                   ? "It is read with the credentials of this machine."
                   : "It is read with the credentials of the namespace, or of a configuration."
               }
@@ -152,9 +151,19 @@ function Form({
               />
             </Field>
           )}
+          {form.source !== "run" && (
+            <Field label="Name" error={problems.name}>
+              <Input
+                value={form.name}
+                autoComplete="off"
+                spellCheck={false}
+                onChange={(event) => change({ name: event.target.value })}
+              />
+            </Field>
+          )}
         </div>
       </Section>
-      {backend.kind !== "local" && (
+      {!local && (
         <Disclosure title="Configurations" summary={form.configurations.join(", ") || "None"}>
           <Configurations form={form} change={change} namespace={namespace} />
         </Disclosure>

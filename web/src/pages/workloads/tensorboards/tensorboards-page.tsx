@@ -73,7 +73,7 @@ const COLUMNS: Column<TensorboardItem>[] = [
   {
     id: "actions",
     header: "Actions",
-    width: "11rem",
+    width: "12.5rem",
     align: "right",
     cell: (board) => <TensorboardRowActions board={board} />,
   },
@@ -103,6 +103,7 @@ function TensorboardList({ backend }: { backend: BackendInfo }) {
       {...lists}
       options={{
         title: "TensorBoards",
+        thing: "TensorBoard",
         things: "TensorBoards",
         createLabel: "New TensorBoard",
         createTo: "/tensorboards/new",

@@ -15,10 +15,10 @@ import { useVolumeUsers } from "./volume-users";
 const PROJECT = "project";
 
 /** Why a volume cannot be deleted; null: it can. */
-function useRefusal(volume: VolumeItem, backend: BackendInfo): string | null {
+export function useRefusal(volume: VolumeItem, backend: BackendInfo): string | null {
   const users = useVolumeUsers(volume).filter(({ running }) => running);
-  if (backend.kind === "local" && volume.name === PROJECT) return "it is the project";
-  return users.length ? `used by ${users.map(({ name }) => name).join(", ")}` : null;
+  if (backend.kind === "local" && volume.name === PROJECT) return "it is the project itself";
+  return users.length ? `in use: ${users.map(({ name }) => name).join(", ")}` : null;
 }
 
 function useClosing(volume: VolumeItem) {

@@ -9,7 +9,7 @@ import { WithBackend } from "../common/list-page";
 import { DetailsPage } from "../details/details-page";
 import { Facts } from "../details/facts";
 import { describeModes, describeSize } from "./describe-volume";
-import { VolumePageActions } from "./volume-actions";
+import { useRefusal, VolumePageActions } from "./volume-actions";
 import { useVolumeUsers } from "./volume-users";
 
 const route = getRouteApi("/volumes/$namespace/$name");
@@ -37,6 +37,7 @@ function VolumeDetails({ backend }: { backend: BackendInfo }) {
 }
 
 function Overview({ item, backend }: { item: VolumeItem; backend: BackendInfo }) {
+  const refusal = useRefusal(item, backend);
   const cluster: [string, ReactNode][] = [
     ["Size", describeSize(item.capacity)],
     ["Storage class", item.class ?? "None"],
@@ -52,6 +53,7 @@ function Overview({ item, backend }: { item: VolumeItem; backend: BackendInfo })
           ...(backend.kind === "local" ? [] : cluster),
           ["Used by", <Users key="users" volume={item} />],
           ["Created", <Time key="age" at={item.age} />],
+          ...(refusal ? [["Deletion", `Not possible: ${refusal}`] as [string, ReactNode]] : []),
         ]}
       />
     </Section>

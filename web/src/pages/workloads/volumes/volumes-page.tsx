@@ -105,7 +105,7 @@ function makeColumns(backend: BackendInfo): Column<VolumeItem>[] {
     {
       id: "actions",
       header: "Actions",
-      width: "10rem",
+      width: "11rem",
       align: "right",
       cell: (volume) => <VolumeRowActions volume={volume} backend={backend} />,
     },
@@ -135,6 +135,7 @@ function VolumeList({ backend }: { backend: BackendInfo }) {
       {...lists}
       options={{
         title: "Volumes",
+        thing: "volume",
         things: "volumes",
         createLabel: "New volume",
         createTo: "/volumes/new",

@@ -89,7 +89,7 @@ export function NotebookForm({
       <Disclosure title="Environment variables" summary={describeNames(form)}>
         <EnvironmentFields {...props} />
       </Disclosure>
-      <Disclosure title="Placement" summary={describePlacement(form)}>
+      <Disclosure title="Placement" summary={describePlacement(form, backend)}>
         <PlacementFields {...props} />
       </Disclosure>
       <Disclosure title="Idle time" summary={describeIdleTime(form, backend)}>
@@ -126,7 +126,8 @@ function describeNames(form: Values): string {
   return form.environment.map(({ name }) => name).join(", ") || "None";
 }
 
-function describePlacement(form: Values): string {
+function describePlacement(form: Values, backend: BackendInfo): string {
+  if (backend.kind === "local") return "This machine";
   return [form.affinity, form.tolerations].filter(Boolean).join(", ") || "Any node";
 }
 

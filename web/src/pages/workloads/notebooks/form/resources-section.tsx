@@ -74,20 +74,18 @@ export function ResourceFields({ form, change, config, backend, problems }: Sect
           </Select>
         </Field>
       )}
-      {vendors.length === 0 && <p className="text-quiet">{noGpu(local)}</p>}
-      {local && (
+      {local ? (
         <p className="text-quiet">
-          On one machine, these numbers are a note: a notebook may use all of its CPU and memory.
+          On one machine these numbers are a note: a notebook may use all of its CPU, memory and
+          GPUs.
         </p>
+      ) : (
+        vendors.length === 0 && (
+          <p className="text-quiet">GPUs: this cluster has none that notebooks can use.</p>
+        )
       )}
     </>
   );
-}
-
-function noGpu(local: boolean): string {
-  return local
-    ? "GPUs: a notebook can use all that this machine has."
-    : "GPUs: this cluster has none that notebooks can use.";
 }
 
 /** The most that a notebook may use, if it is not what the administrator's factor makes of it. */
