@@ -48,6 +48,8 @@ class Node(Document, frozen=True, kw_only=True):
     version: VersionId | UnsetType | None = UNSET
     found: bool | UnsetType = UNSET
     """True: the execution found it there. False: it made it."""
+    at: datetime | UnsetType = UNSET
+    """When it was made or found."""
     digest: Digest | UnsetType | None = UNSET
     size: int | UnsetType | None = UNSET
     stored: bool | UnsetType = UNSET

@@ -53,6 +53,8 @@ export const Box = memo(function Box({ data }: NodeProps) {
         className={classes(
           "flex size-full gap-2 rounded-lg border px-2.5 text-left",
           node.isFrame ? "items-start bg-sunken/60 pt-1.5" : "items-center bg-raised shadow-sm",
+          node.isPile &&
+            "shadow-[4px_4px_0_-1px_var(--color-raised),4px_4px_0_0_var(--color-line-strong)]",
           isSelected ? "border-accent ring-2 ring-accent" : "border-line-strong",
           emphasis === "on" && !isSelected && "border-accent ring-1 ring-accent",
         )}

@@ -20,6 +20,8 @@ export interface GraphNode {
   /** The frame that contains it. */
   parent?: string;
   isFrame?: boolean;
+  /** It stands for several things: drawn as a pile. */
+  isPile?: boolean;
   /** The sides on which it can be followed further. */
   more?: Partial<Record<Side, string>>;
 }

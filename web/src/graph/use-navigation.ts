@@ -15,7 +15,7 @@ interface Input {
   onMore?: (id: string, side: Side) => void;
 }
 
-const READABLE_ZOOM = 0.6;
+const READABLE_ZOOM = 0.8;
 const FIT = { padding: 0.12, maxZoom: 1.1 };
 const MORE_KEYS: Record<string, Side> = { "[": "before", "]": "after" };
 
@@ -107,8 +107,8 @@ export function useNavigation(input: Input) {
     }
 
     /** The whole graph if it is readable then, else the part around what matters. */
-    function showAtFirst() {
-      flow.fitView(FIT);
+    async function showAtFirst() {
+      await flow.fitView(FIT);
       const { selected, focus } = latest.current;
       const id = selected ?? focus;
       if (id && flow.getZoom() < READABLE_ZOOM) centre(id);

@@ -59,6 +59,12 @@ def recreate(
     return join_documents(aim, result, dry_run=False)
 
 
+def plan_recreation(project: ProjectState, text: str) -> RecreationPlan:
+    """What would have to run to make a file again, wherever it would be written then."""
+    with Store(project.directory.store) as store:
+        return Recreation(project, store, text, network=False, gpu=False).describe()
+
+
 def join_documents(aim: Restored, plan: RecreationPlan, *, dry_run: bool) -> Recreated:
     return Recreated(**structs.asdict(aim), **structs.asdict(plan), dry_run=dry_run)
 

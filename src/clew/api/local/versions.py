@@ -7,6 +7,7 @@ that content is not stored, unless `overwrite` is set.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -29,6 +30,8 @@ from clew.store import Store
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
+
+_NODE = re.compile(r"e\d{1,15}[.:].")
 
 
 def locate(path: bytes) -> bytes:
@@ -78,6 +81,17 @@ def find(project: ProjectState, text: str, here: PathResolver | None = None) -> 
         locate=here.locate,
         digest_of=here.digest,
     )
+
+
+def find_node(project: ProjectState, text: str) -> Target | None:
+    """What the id of a node of a lineage names; None if that was removed meanwhile. Names and paths
+    are no such ids: nothing on this machine is looked at."""
+    if not _NODE.match(text):
+        return None
+    try:
+        return find(project, text)
+    except NotFound:
+        return None
 
 
 def versions(project: ProjectState, path: str, here: PathResolver | None = None) -> list[Version]:

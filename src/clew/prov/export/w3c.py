@@ -10,7 +10,7 @@ copied outside Clew is derived from the earlier version with the same bytes, wit
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from clew.prov.event_numbers import MOVES
@@ -68,8 +68,17 @@ class Statement(NamedTuple):
 
 def export_prov_json(graph: Graph, text: str) -> bytes:
     """The execution as PROV-JSON."""
+    return write_prov_json(_list_statements(graph, text))
+
+
+def export_prov_n(graph: Graph, text: str) -> bytes:
+    """The execution as PROV-N."""
+    return write_prov_n(_list_statements(graph, text))
+
+
+def write_prov_json(statements: Iterable[Statement]) -> bytes:
     document: dict[str, dict[str, object]] = {"prefix": {"clew": NAMESPACE}}
-    for number, statement in enumerate(_list_statements(graph, text)):
+    for number, statement in enumerate(statements):
         fields: dict[str, object] = {}
         for field, value in zip(_ARGUMENTS[statement.kind], statement.arguments, strict=True):
             if value is not None:
@@ -81,10 +90,9 @@ def export_prov_json(graph: Graph, text: str) -> bytes:
     return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
-def export_prov_n(graph: Graph, text: str) -> bytes:
-    """The execution as PROV-N."""
+def write_prov_n(statements: Iterable[Statement]) -> bytes:
     lines = ["document", f"  prefix clew <{NAMESPACE}>", ""]
-    for statement in _list_statements(graph, text):
+    for statement in statements:
         words = [statement.name] if statement.name else []
         words += [argument or "-" for argument in statement.arguments]
         if statement.attributes:
@@ -102,18 +110,20 @@ def _list_statements(graph: Graph, text: str) -> Iterator[Statement]:
     for key, (source, link) in find_copied_versions(graph, found).items():
         if source.key not in described:
             described.add(source.key)
-            yield Statement("entity", _entity(source.key), (), _source_attributes(source))
+            yield Statement("entity", name_entity(source.key), (), _source_attributes(source))
         attributes: list[tuple[str, Value]] = [
             ("prov:type", Name("clew:SameContent")),
             ("clew:observed", False),
             *((f"clew:{name}", value) for name, value in link.facts.items()),
         ]
-        yield Statement("wasDerivedFrom", "", (_entity(key), _entity(source.key)), attributes)
+        yield Statement(
+            "wasDerivedFrom", "", (name_entity(key), name_entity(source.key)), attributes
+        )
 
 
 def _source_attributes(version: lineage_sql.Version) -> list[tuple[str, Value]]:
     return [
-        ("prov:type", Name(_type(locator_kind(version.locator)))),
+        ("prov:type", Name(type_name(locator_kind(version.locator)))),
         ("prov:label", path_fields(version.locator)["path"]),
         ("prov:location", version.locator),
         ("clew:version", version_id(version.number, version.locator, version.ordinal)),
@@ -125,7 +135,9 @@ def build_statements(record: ExecutionRecord) -> Iterator[Statement]:
     """What PROV has to say about one execution."""
     number = record.execution.number
     for version in record.versions.values():
-        yield Statement("entity", _entity(version.key), (), _version_attributes(number, version))
+        yield Statement(
+            "entity", name_entity(version.key), (), _version_attributes(number, version)
+        )
     for agent in dict.fromkeys(a.agent for a in record.activities.values() if a.agent):
         attributes: list[tuple[str, Value]] = [
             ("prov:type", Name("prov:Person")),
@@ -136,7 +148,7 @@ def build_statements(record: ExecutionRecord) -> Iterator[Statement]:
         yield from _activity_statements(record, activity)
     for edge in record.used:
         yield _edge(
-            "used", _activity(record, edge.activity), _entity(edge.version), edge.at, edge.how
+            "used", _activity(record, edge.activity), name_entity(edge.version), edge.at, edge.how
         )
     for kind, edges in (
         ("wasGeneratedBy", record.generated),
@@ -144,12 +156,12 @@ def build_statements(record: ExecutionRecord) -> Iterator[Statement]:
     ):
         for edge in edges:
             maker = _activity(record, edge.activity)
-            yield _edge(kind, _entity(edge.version), maker, edge.at, edge.how)
+            yield _edge(kind, name_entity(edge.version), maker, edge.at, edge.how)
     for receiver, sender, _, via in record.informed:
         names = (_activity(record, receiver), _activity(record, sender))
         yield Statement("wasInformedBy", "", names, [("clew:via", via)])
     for made, source in find_derivations(record):
-        yield Statement("wasDerivedFrom", "", (_entity(made), _entity(source)), [])
+        yield Statement("wasDerivedFrom", "", (name_entity(made), name_entity(source)), [])
 
 
 def find_derivations(record: ExecutionRecord) -> Iterator[tuple[int, int]]:
@@ -180,7 +192,7 @@ def _activity_statements(record: ExecutionRecord, activity: Activity) -> Iterato
     own = activity.key == record.execution.key
     label = execution_id(number) if own else process_id(number, activity.number, activity.uid)
     attributes: list[tuple[str, Value]] = [
-        ("prov:type", Name(_type(activity.kind))),
+        ("prov:type", Name(type_name(activity.kind))),
         ("prov:label", " ".join(activity.command) or label),
         ("clew:id", label),
     ]
@@ -199,7 +211,7 @@ def _activity_statements(record: ExecutionRecord, activity: Activity) -> Iterato
 
 def _version_attributes(number: int, version: Version) -> list[tuple[str, Value]]:
     attributes: list[tuple[str, Value]] = [
-        ("prov:type", Name(_type(locator_kind(version.locator)))),
+        ("prov:type", Name(type_name(locator_kind(version.locator)))),
         ("prov:label", path_fields(version.locator)["path"]),
         ("prov:location", version.locator),
         ("clew:version", version_id(number, version.locator, version.ordinal)),
@@ -216,12 +228,16 @@ def _edge(kind: str, first: str, second: str, at: int, how: str) -> Statement:
     return Statement(kind, "", (first, second, format_time(at)), [("prov:role", how)])
 
 
-def _entity(key: int) -> str:
+def name_entity(key: int) -> str:
     return f"clew:v{key & (2**64 - 1):016x}"
 
 
 def _activity(record: ExecutionRecord, key: int) -> str:
-    return _name("a", record.activities[key].uid)
+    return name_activity(record.activities[key].uid)
+
+
+def name_activity(uid: str) -> str:
+    return _name("a", uid)
 
 
 def _name(kind: str, text: str) -> str:
@@ -229,7 +245,7 @@ def _name(kind: str, text: str) -> str:
     return f"clew:{kind}-{text}" if _SAFE.fullmatch(text) else f"clew:{kind}_{text.encode().hex()}"
 
 
-def _type(kind: str) -> str:
+def type_name(kind: str) -> str:
     """The class of an entity or activity; what cannot be a name is of none in particular."""
     return f"clew:{kind.capitalize() if _SAFE.fullmatch(kind) else 'Other'}"
 

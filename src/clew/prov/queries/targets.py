@@ -2,7 +2,7 @@
 
     e2  NAME                an execution
     r2                      a pipeline run: the executions of its tasks
-    e2.p3                   one of its processes
+    e2.p3                   one of its processes; e2.UID, of what has no such number
     e2:PATH                 the version it left: what it wrote last, else what it read
     e2:PATH@input  @N       the version it found; the N-th it met
     PATH                    the file as it is now
@@ -29,6 +29,7 @@ from clew.prov.queries.pipelines.runs import list_run_executions
 from clew.prov.row_keys import digest_text, location_key
 
 _PROCESS = re.compile(r"(.+)\.p(\d{1,15})")
+_ACTIVITY = re.compile(r"(e\d{1,15})\.(.+)", re.DOTALL)
 _INSIDE = re.compile(r"([^:/@]+):(.+)", re.DOTALL)
 _WHICH = re.compile(r"(.+)@(input|[1-9]\d{0,15})", re.DOTALL)
 _EXECUTION = re.compile(r"e\d+")
@@ -36,6 +37,7 @@ _HEX = re.compile(r"[0-9a-f]+")
 SHORTEST_DIGEST = 8
 
 _NUMBERED = "SELECT id, uid FROM started WHERE execution = ? AND number = ? AND id <> execution"
+_BY_UID = "SELECT id, uid FROM started WHERE execution = ? AND uid = ? AND id <> execution"
 _COLUMNS = """
 SELECT v.id, x.number, v.ordinal, l.locator, c.digest, c.size, c.mode, c.mtime, c.stored,
        v.maker = v.execution, EXISTS (SELECT 1 FROM generated g WHERE g.version = v.id)
@@ -93,8 +95,8 @@ def resolve_target(
     inside = _INSIDE.fullmatch(text)
     if inside and (_EXECUTION.fullmatch(inside[1]) or _find_optional(graph, inside[1])):
         return _resolve_version(graph, find_execution(graph, inside[1]), inside[2], machine, locate)
-    if (process := _PROCESS.fullmatch(text)) and _find_optional(graph, process[1]):
-        return _resolve_process(graph, find_execution(graph, process[1]), int(process[2]))
+    if activity := _resolve_activity(graph, text):
+        return activity
     if executions := list_run_executions(graph, text):
         keys = tuple(find_execution(graph, uid).key for uid in executions)
         return Target("execution", text, keys)
@@ -140,6 +142,22 @@ def _resolve_process(graph: Graph, found: ExecutionRef, number: int) -> Target:
         raise NotFound(f"{found.id} has no process {number}", hint=f"clew show {found.id}")
     label = process_id(found.number, number, row[1])
     return Target("process", label, (int(row[0]),), execution=found.number)
+
+
+def _resolve_activity(graph: Graph, text: str) -> Target | None:
+    """A process, or an activity whose witness does not number them: `e2.UID`."""
+    if (process := _PROCESS.fullmatch(text)) and _find_optional(graph, process[1]):
+        return _resolve_process(graph, find_execution(graph, process[1]), int(process[2]))
+    named = _ACTIVITY.fullmatch(text)
+    if named is None:
+        return None
+    execution = _find_optional(graph, named[1])
+    if execution is None:
+        return None
+    row = graph.connection.row(_BY_UID, (execution.key, named[2]))
+    if row is None:
+        return None
+    return Target("process", named[0], (int(row[0]),), execution=execution.number)
 
 
 def _resolve_version(

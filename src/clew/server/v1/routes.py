@@ -16,7 +16,7 @@ from clew.server.v1 import activities, changes, maintenance, repeats, status, tr
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.document_router import describe_documents
 from clew.server.v1.pipelines import pipelines, schedules
-from clew.server.v1.records import executions, exports, lineage, notes, versions
+from clew.server.v1.records import executions, exports, lineage, lineage_graph, notes, versions
 from clew.server.v1.runs import log_lines, logs, run_progress, runs
 from clew.server.v1.settings import access_tokens, remotes, server_info
 from clew.server.v1.workloads import (
@@ -29,7 +29,8 @@ from clew.server.v1.workloads import (
 
 PREFIX = "/api/v1"
 _MODULES = (
-    *(log_lines, exports, executions, versions, lineage, notes, maintenance, status, traffic),
+    *(log_lines, exports, executions, versions, lineage, lineage_graph),
+    *(notes, maintenance, status, traffic),
     *(activities, changes, repeats),
     *(access_tokens, remotes, server_info),
     *(pipelines, schedules),

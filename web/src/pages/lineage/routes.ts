@@ -1,12 +1,12 @@
-import { createRoute } from "@tanstack/react-router";
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "@/root-route";
+import { parseView } from "./view";
 
 export const lineageRoutes = [
   createRoute({
     getParentRoute: () => rootRoute,
     path: "/lineage",
-    validateSearch: (search: Record<string, unknown>): { target?: string } => ({
-      target: typeof search.target === "string" ? search.target : undefined,
-    }),
+    validateSearch: parseView,
+    component: lazyRouteComponent(() => import("./lineage-page"), "LineagePage"),
   }),
 ] as const;

@@ -126,6 +126,13 @@ SELECT s.id, x.number, s.number, s.uid, s.command, s.exe, s.cwd, s.at, s.kind, s
 FROM started s JOIN execution x ON x.id = s.execution WHERE s.id IN ({})
 """
 
+_GAPS = """
+SELECT g.activity, s.execution, x.number, g.what, g.why, l.locator FROM gap g
+JOIN started s ON s.id = g.activity JOIN execution x ON x.id = s.execution
+LEFT JOIN location l ON l.id = g.location WHERE g.activity IN ({}) ORDER BY g.at
+"""
+_EXECUTIONS = "SELECT DISTINCT execution FROM started WHERE id IN ({})"
+
 
 class Version(NamedTuple):
     """A version and what is known of its bytes."""
@@ -235,6 +242,12 @@ class LineageQueries:
         wanted = list(activities)
         rows = self._connection.rows_in(_RECEIVERS, wanted)
         return [_flow(row) for row in rows + self._connection.rows_in(_CHILDREN, wanted)]
+
+    def gaps(self, activities: Iterable[int]) -> list[tuple[Any, ...]]:
+        """(activity, execution, its number, what, why, locator) of these and their executions."""
+        wanted = set(activities)
+        executions = {row[0] for row in self._connection.rows_in(_EXECUTIONS, wanted)}
+        return self._connection.rows_in(_GAPS, wanted | executions)
 
     def activities(self, keys: Iterable[int]) -> dict[int, tuple[Any, ...]]:
         return {row[0]: row for row in self._connection.rows_in(_ACTIVITIES, keys)}

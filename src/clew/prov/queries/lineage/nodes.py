@@ -50,6 +50,7 @@ def build_file_nodes(
                 execution=execution_id(version.number),
                 version=id_,
                 found=version.found and locator_kind(version.locator) != "stream",
+                at=from_nanoseconds(version.at),
                 digest=digest_text(version.digest),
                 size=version.size,
                 stored=bool(version.stored),

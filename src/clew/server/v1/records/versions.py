@@ -9,8 +9,10 @@ from urllib.parse import quote
 from fastapi import Header, Path, Query, Response
 from starlette.responses import StreamingResponse
 
+from clew.api.local.recreate import plan_recreation
 from clew.api.local.versions import check_stored, find_stored
 from clew.documents.ids import Digest, Locator
+from clew.documents.recreations import RecreationPlan
 from clew.documents.versions import Preview, Versions
 from clew.errors import UsageError
 from clew.prov.queries import files
@@ -95,6 +97,12 @@ def get_html(service: ServiceDep, id: Id) -> Response:  # noqa: A002
         assert target.digest is not None
         data = b"".join(store.read(target.digest))
     return Response(data, media_type="text/html", headers=_HTML_HEADERS)
+
+
+@router.get("/versions/{id:path}/recreation")
+def get_recreation(project: ProjectDep, id: Id) -> RecreationPlan:  # noqa: A002
+    """What would have to run to make this version again."""
+    return plan_recreation(project, id)
 
 
 @router.head("/versions/{id:path}/content", include_in_schema=False)

@@ -1,0 +1,365 @@
+"""The walk through the graph that lineage consists of.
+
+A walk goes level by level: from versions to the processes that made (or used) them, and on to
+what those used (or made). One level is one `depth`; processes joined by pipes count as one
+step. A process is walked through only as far as time allows: what it used after a file was
+finished is not in that file. Each version and process is walked once, so the walk ends on any
+graph.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from clew.documents.lineage import Edge, Node
+from clew.prov.event_numbers import MOVES
+from clew.prov.graph import Graph
+from clew.prov.queries.executions import WORKER
+from clew.prov.queries.lineage.content_links import (
+    SAME_CONTENT,
+    ContentLinks,
+    Link,
+    find_link,
+)
+from clew.prov.queries.lineage.lineage_sql import FOREVER, LineageQueries, Version
+from clew.prov.queries.lineage.lineage_sql import Edge as Step
+from clew.prov.queries.lineage.nodes import (
+    build_activity_node,
+    build_file_nodes,
+    build_unrecorded_node,
+    version_ref,
+)
+from clew.prov.queries.show import classify_locator
+from clew.prov.queries.targets import Target
+
+LIMIT = 20_000
+"""Nodes after which a walk stops and says so."""
+
+_NUMBER, _NAME = 2, 9
+"""Columns of `LineageQueries.activities`."""
+_INSTANT_FLOWS = frozenset({"fork", "exec"})
+"""Ways of passing data that are over when they happen; a pipe may go on."""
+_DEVICE = re.compile(r"file://[^/]*/(?:dev/(?!shm/)|proc/|sys/)")
+"""Places whose files are no files."""
+_UNRECORDED = 0
+"""The key of a file that has no version: no hash is 0."""
+_PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
+
+
+class Walked(NamedTuple):
+    """What a walk reached."""
+
+    nodes: list[Node]
+    edges: list[Edge]
+    roots: list[str]
+    target: str
+    truncated: bool
+    versions: dict[str, int]
+    """The rows of the nodes that are versions."""
+    activities: dict[str, int]
+    """The rows of the nodes that are activities."""
+
+
+class Walk:
+    """One walk, in one direction."""
+
+    def __init__(self, graph: Graph, *, up: bool, everything: bool, limit: int) -> None:
+        self._graph = graph
+        self._steps = LineageQueries(graph.connection)
+        self._content_links = ContentLinks(graph, self._steps)
+        self._up = up
+        self._everything = everything
+        self._limit = limit
+        self._versions: dict[int, Version] = {}
+        self._targets: list[int] = []
+        self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
+        self._hidden: dict[int, set[int]] = {}
+        self._workers: dict[int, int] = {}  # task → the worker it was forked from, not drawn
+        self._edges: dict[tuple[int, int, str], dict[str, str]] = {}
+        self._links: dict[int, Link] = {}  # found version → where it may come from
+        self._truncated = False
+
+    def from_target(self, target: Target, depth: int | None) -> None:
+        if target.kind == "version":
+            self._from_versions(target.keys, depth)
+        elif target.kind == "file" and self._up:
+            self._from_unrecorded(target, depth)
+        elif target.kind == "process":
+            self._from_activities(target.keys, depth)
+        elif target.kind == "execution":
+            rows = (
+                self._graph.connection.rows(_PROCESSES, (key,)) for key in reversed(target.keys)
+            )
+            self._from_activities([row[0] for found in rows for row in found], depth)
+
+    def add_neighbours(self, versions: Iterable[int], activities: Iterable[int]) -> None:
+        """One step from each of these, however far they are from the target."""
+        origins = set(self._steps.origins(versions).values())
+        self._load(origins - self._versions.keys())
+        reached = dict.fromkeys(activities, FOREVER if self._up else -1)
+        if origins:
+            self._follow_links(origins & self._versions.keys())
+            (self._makers if self._up else self._users)(origins & self._versions.keys())
+        if reached:
+            self._reached.update(reached)
+            self._flows(reached)
+            (self._inputs if self._up else self._outputs)(reached)
+
+    def _from_versions(self, keys: tuple[int, ...], depth: int | None) -> None:
+        origins = self._steps.origins(keys)
+        self._targets = list(dict.fromkeys(origins.values()))
+        self._load(self._targets)
+        self._walk(set(self._targets), {}, depth)
+
+    def _from_unrecorded(self, target: Target, depth: int | None) -> None:
+        assert target.locator is not None and target.digest is not None
+        link = find_link(self._graph, target.locator, target.digest)
+        if link is not None:
+            self._links[_UNRECORDED] = link
+            self._join(link.best, _UNRECORDED, SAME_CONTENT, **link.facts)
+            self._load([link.best])
+            self._walk({link.best}, {}, depth)
+
+    def _from_activities(self, keys: list[int] | tuple[int, ...], depth: int | None) -> None:
+        self._targets = list(keys)
+        bound = FOREVER if self._up else -1
+        self._walk(set(), dict.fromkeys(keys, bound), depth)
+
+    def _walk(self, versions: set[int], activities: dict[int, int], depth: int | None) -> None:
+        level = 0
+        while (versions or activities) and (depth is None or level < depth):
+            if len(self._versions) + len(self._reached) > self._limit:
+                self._truncated = True
+                return
+            moved: set[int] = set()
+            if versions:
+                versions |= self._follow_links(versions)
+                bounds, moved = self._makers(versions) if self._up else self._users(versions)
+                activities = self._within_limit(bounds)
+            versions = self._expand(activities) | moved
+            activities = {}
+            level += 1
+
+    def _follow_links(self, versions: set[int]) -> set[int]:
+        """The versions that have the same bytes as these, before or after them."""
+        followed: set[int] = set()
+        while versions:
+            near = [self._versions[key] for key in versions]
+            if self._up:
+                links = self._content_links.before(near)
+                ends = [(link.best, key) for key, link in links.items()]
+                self._links |= links
+                self._load({start for start, _ in ends} - self._versions.keys())
+            else:
+                later = self._content_links.after(near)
+                ends = [(start, version.key) for start, version, _ in later]
+                self._links |= {version.key: link for _, version, link in later}
+                self._versions |= {version.key: version for _, version, _ in later}
+            for start, end in ends:
+                self._join(start, end, SAME_CONTENT, **self._links[end].facts)
+            versions = {pair[0 if self._up else 1] for pair in ends} - versions - followed
+            followed |= versions
+        return followed
+
+    def _within_limit(self, activities: dict[int, int]) -> dict[int, int]:
+        room = max(self._limit - len(self._versions) - len(self._reached), 1)
+        if len(activities) <= room:
+            return activities
+        self._truncated = True
+        return dict(list(activities.items())[:room])
+
+    def _makers(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
+        """Who made these versions, and the times bounding them; and what was only moved here.
+
+        What a process moved comes from the old place, whatever else that process had read;
+        unless it wrote the old one itself: then it is its work under another name.
+        """
+        edges = self._steps.makers(versions)
+        movers = {edge.activity for edge in edges if edge.how in MOVES}
+        sources: dict[tuple[int, int, str], list[Step]] = {}
+        for edge in self._steps.moved(movers):
+            sources.setdefault((edge.activity, edge.at, edge.how), []).append(edge)
+        loaded = self._steps.versions({e.version for found in sources.values() for e in found})
+        bounds: dict[int, int] = {}
+        moved: list[Step] = []
+        for edge in edges:
+            self._join(edge.activity, edge.version, "generated", how=edge.how)
+            found = sources.get((edge.activity, edge.at, edge.how), [])
+            if found and all(loaded[e.version].maker != edge.activity for e in found):
+                moved += found
+            else:
+                bounds[edge.activity] = max(bounds.get(edge.activity, edge.at), edge.at)
+        return bounds, self._draw_inputs(moved, loaded)
+
+    def _users(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
+        """Who used these versions, and the times bounding them; and where they were only moved."""
+        again = self._steps.found_again(versions)
+        origin = {key: key for key in versions}
+        origin.update({later: first for first, found in again.items() for later in found})
+        bounds: dict[int, int] = {}
+        movers: dict[int, set[tuple[int, str]]] = {}
+        for edge in self._steps.users(origin):
+            first = origin[edge.version]
+            if self._versions[first].maker == edge.activity:
+                continue
+            self._join(first, edge.activity, "used", how=edge.how)
+            if edge.how in MOVES:
+                movers.setdefault(edge.activity, set()).add((edge.at, edge.how))
+            else:
+                bounds[edge.activity] = min(bounds.get(edge.activity, edge.at), edge.at)
+        products = self._steps.products(movers)
+        return bounds, self._draw_outputs(
+            [edge for edge in products if (edge.at, edge.how) in movers[edge.activity]]
+        )
+
+    def _expand(self, activities: dict[int, int]) -> set[int]:
+        """Go through these activities, and those that pipes tie to them; the versions beyond."""
+        gathered: dict[int, int] = {}
+        while activities:
+            fresh = {
+                key: at
+                for key, at in activities.items()
+                if self._is_further(at, self._reached.get(key))
+            }
+            self._reached.update(fresh)
+            gathered.update(fresh)
+            activities = self._flows(fresh)
+        return self._inputs(gathered) if self._up else self._outputs(gathered)
+
+    def _is_further(self, at: int, known: int | None) -> bool:
+        return known is None or (at > known if self._up else at < known)
+
+    def _inputs(self, activities: dict[int, int]) -> set[int]:
+        edges = [
+            edge
+            for edge in self._steps.uses(activities, owned=self._everything)
+            if edge.at <= activities[edge.activity]
+        ]
+        loaded = self._steps.versions({edge.version for edge in edges})
+        foreign = [edge for edge in edges if loaded[edge.version].maker != edge.activity]
+        return self._draw_inputs(foreign, loaded)
+
+    def _draw_inputs(self, edges: list[Step], loaded: dict[int, Version]) -> set[int]:
+        origins = self._steps.origins({edge.version for edge in edges})
+        loaded |= self._steps.versions(set(origins.values()) - loaded.keys())
+        fresh = set()
+        for edge in edges:
+            origin = loaded[origins[edge.version]]
+            if self._hide(edge.activity, origin):
+                continue
+            if origin.key not in self._versions:
+                self._versions[origin.key] = origin
+                fresh.add(origin.key)
+            seen = version_ref(loaded[edge.version])
+            self._join(origin.key, edge.activity, "used", how=edge.how, version=seen)
+        return fresh
+
+    def _outputs(self, activities: dict[int, int]) -> set[int]:
+        products = self._steps.products(activities)
+        return self._draw_outputs(
+            [edge for edge in products if edge.at >= activities[edge.activity]]
+        )
+
+    def _draw_outputs(self, edges: list[Step]) -> set[int]:
+        loaded = self._steps.versions({edge.version for edge in edges})
+        fresh = set()
+        for edge in edges:
+            version = loaded[edge.version]
+            if self._hide(edge.activity, version):
+                continue
+            if version.key not in self._versions:
+                self._versions[version.key] = version
+                fresh.add(version.key)
+            self._join(edge.activity, version.key, "generated", how=edge.how)
+        return fresh
+
+    def _flows(self, activities: dict[int, int]) -> dict[int, int]:
+        """The other ends of pipes and sockets, with the bounds that hold there."""
+        bounds: dict[int, int] = {}
+        flows = (self._steps.senders if self._up else self._steps.receivers)(activities)
+        workers = self._find_workers({sender for _, sender, _, via in flows if via == "fork"})
+        for receiver, sender, at, via in flows:
+            if sender in workers:
+                self._workers[receiver] = sender
+                continue
+            near, far = (receiver, sender) if self._up else (sender, receiver)
+            at_once = via in _INSTANT_FLOWS
+            if at_once and (at > activities[near] if self._up else at < activities[near]):
+                continue
+            self._join(sender, receiver, "informed", via=via)
+            bound = at if at_once else FOREVER if self._up else -1
+            known = bounds.get(far, bound)
+            bounds[far] = max(known, bound) if self._up else min(known, bound)
+        return bounds
+
+    def _find_workers(self, activities: set[int]) -> set[int]:
+        """The workers of pipelines among these. They are part of what tasks are made of: of a task,
+        a user wants to see the task's own files."""
+        if self._everything or not self._up or not activities:
+            return set()
+        rows = self._steps.activities(activities)
+        return {key for key, row in rows.items() if row[_NAME] == WORKER and row[_NUMBER] == 1}
+
+    def _hide(self, activity: int, version: Version) -> bool:
+        """Is it only what programs are made of? What a recorded process made is never that."""
+        if self._everything:
+            return False
+        hidden = version.package is not None or bool(_DEVICE.match(version.locator))
+        if not hidden and version.found:
+            hidden = classify_locator(version.locator, None, version.mode) in ("package", "system")
+        if hidden:
+            self._hidden.setdefault(activity, set()).add(version.key)
+        return hidden
+
+    def _load(self, keys: Iterable[int]) -> None:
+        self._versions.update(self._steps.versions(keys))
+
+    def _join(self, start: int, end: int, kind: str, **facts: str) -> None:
+        self._edges.setdefault((start, end, kind), facts)
+
+    def collect(self, target: Target) -> Walked:
+        """All that was reached, in the words of documents."""
+        activities = dict.fromkeys(self._reached)
+        for start, end, kind in self._edges:
+            if kind == "generated":
+                activities[start] = None
+            elif kind == "used":
+                activities[end] = None
+            elif kind != SAME_CONTENT:
+                activities.update({start: None, end: None})
+        nodes, names = build_file_nodes(self._graph, self._steps, self._versions, self._links)
+        versions = dict(names)
+        if target.kind == "file":
+            link = self._links.get(_UNRECORDED)
+            nodes.append(build_unrecorded_node(self._graph, self._steps, target, link))
+            names[_UNRECORDED] = target.label
+        counted = {*activities, *self._workers.values()}
+        owned = {} if self._everything or not self._up else self._steps.owned(counted)
+        rows = self._steps.activities(activities)
+        for key, row in rows.items():
+            hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
+            hidden += owned.get(self._workers.get(key, 0), 0)
+            names[key] = (node := build_activity_node(row, hidden)).id
+            nodes.append(node)
+        edges = [
+            Edge(start=names[start], end=names[end], kind=kind, **facts)  # type: ignore[arg-type]
+            for (start, end, kind), facts in self._edges.items()
+            if start in names and end in names
+        ]
+        if target.kind == "execution":
+            nodes.insert(0, Node(id=target.label, kind="execution", label=target.label))
+            edges += [
+                Edge(start=target.label, end=names[key], kind="part")
+                for key in self._targets
+                if key in names
+            ]
+        roots = [names[key] for key in self._targets if key in names]
+        return Walked(
+            nodes=nodes,
+            edges=edges,
+            roots=roots or [target.label],
+            target=roots[0] if len(roots) == 1 else target.label,
+            truncated=self._truncated,
+            versions={name: key for key, name in versions.items()},
+            activities={names[key]: key for key in rows},
+        )
