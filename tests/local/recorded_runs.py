@@ -84,7 +84,6 @@ def _execution(number: int, at: int) -> tuple[ExecutionBuilder, list[bytes]]:
         "git": git,
         "os": "Debian GNU/Linux 12",
         "python": "3.11.7",
-        "variables": {"OMP_NUM_THREADS": "4" if later else "8", "LANG": "C.UTF-8"},
         "packages": {
             "pkg:pypi/numpy@" + ("2.1.0" if later else "1.26.4"): True,
             "pkg:pypi/scikit-learn@1.5.2": True,
@@ -93,7 +92,16 @@ def _execution(number: int, at: int) -> tuple[ExecutionBuilder, list[bytes]]:
     uid = f"{number + 1:08x}" * 4
     failed = number % 11 == 10
     name = {3: "wide network", 12: "first try"}.get(number)
-    builder = ExecutionBuilder(uid, at=at, command=command, agent="maria", facets=facets, name=name)
+    variables = {"OMP_NUM_THREADS": "4" if later else "8", "LANG": "C.UTF-8"}
+    builder = ExecutionBuilder(
+        uid,
+        at=at,
+        command=command,
+        agent="maria",
+        facets=facets,
+        name=name,
+        environment=variables,
+    )
     process = builder.process(*command)
     code = (LATER_CODE if later else CODE).encode()
     files = [code]

@@ -1,4 +1,4 @@
-import { createRoute } from "@tanstack/react-router";
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "@/root-route";
 import { validateCompareSearch } from "./search";
 
@@ -7,5 +7,6 @@ export const compareRoutes = [
     getParentRoute: () => rootRoute,
     path: "/compare",
     validateSearch: validateCompareSearch,
+    component: lazyRouteComponent(() => import("./compare-page"), "ComparePage"),
   }),
 ] as const;

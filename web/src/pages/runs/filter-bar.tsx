@@ -1,6 +1,7 @@
-import { CircleHelp, Columns3, Link2, Search, X } from "lucide-react";
+import { CircleHelp, Columns3, Search, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { Button, IconButton } from "@/components/button";
+import { CopyLink } from "@/components/copy-link";
 import { Checkbox, Input, Select } from "@/components/field";
 import { QueryHelp } from "./query-help";
 import { isFiltered, type RunsSearch, STATES, TYPES, toggle } from "./search";
@@ -198,22 +199,5 @@ function QueryInput({ query, onChange }: { query: string; onChange: (query: stri
         }}
       />
     </div>
-  );
-}
-
-const SHOWN_MILLISECONDS = 1500;
-
-/** The URL has the whole view: columns, filter, sorting, groups and selection. */
-function CopyLink() {
-  const [copied, setCopied] = useState(false);
-  async function copy() {
-    await navigator.clipboard.writeText(window.location.href);
-    setCopied(true);
-    setTimeout(() => setCopied(false), SHOWN_MILLISECONDS);
-  }
-  return (
-    <Button onClick={copy}>
-      <Link2 size={15} aria-hidden /> {copied ? "Copied" : "Copy link"}
-    </Button>
   );
 }

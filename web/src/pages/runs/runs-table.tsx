@@ -10,7 +10,7 @@ import { useTableKeys } from "./use-table-keys";
 
 const OVERSCAN = 10;
 const CHECKBOX = 40;
-const NAME = 260;
+const NAME = "min(260px, 52vw)";
 const MENU = 48;
 const BOTTOM = 24;
 const LEAST_HEIGHT = 320;
@@ -67,7 +67,7 @@ export function RunsTable(props: Props) {
       if (row) (key === "x" ? () => onToggle(row.id) : () => props.onOpen(row))();
     },
   });
-  const template = `${CHECKBOX}px minmax(${NAME}px, 1fr) ${columns.map((c) => `${c.width}px`).join(" ")} ${MENU}px`;
+  const template = `${CHECKBOX}px minmax(${NAME}, 1fr) ${columns.map((c) => `${c.width}px`).join(" ")} ${MENU}px`;
   const selected = new Set(search.selected);
 
   return (
