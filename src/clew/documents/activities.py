@@ -124,6 +124,19 @@ class StorageUse(Document, frozen=True, kw_only=True):
     """What is free on the disk."""
 
 
+class ActiveWorkload(Document, frozen=True, kw_only=True):
+    """A notebook or TensorBoard that runs, starts, or cannot run."""
+
+    kind: Literal["notebook", "tensorboard"]
+    namespace: str
+    name: str
+    phase: str
+    """As in the lists of notebooks: `ready`, `waiting`, `warning`, `error`, …"""
+    message: str
+    """The state and its reason in plain words."""
+    created: str
+
+
 class Counts(Document, frozen=True, kw_only=True):
     executions: int
     runs: int
@@ -138,6 +151,8 @@ class Overview(Document, frozen=True, kw_only=True):
     failed: tuple[Activity, ...]
     """Of the last 7 days; `error` says why."""
     recent: tuple[Result, ...]
+    workloads: tuple[ActiveWorkload, ...]
+    """Those that cannot run come first. Without those that are stopped."""
     storage: StorageUse
     quota: Quota | None
     """Of the namespace; null without a quota."""

@@ -54,11 +54,11 @@ class RemoteCheck(Document, frozen=True, kw_only=True):
 class FormDefaultsFile(Document, frozen=True, kw_only=True):
     """The administrator's `spawner_ui_config.yaml`."""
 
-    path: str | None
-    """Where it is, or could be; null: the server was started without one."""
+    path: str
+    """Where it is, or could be, on the server's machine."""
     exists: bool
     content: str
-    """What is in force if it is valid: the file's own text, or else the built-in defaults."""
+    """The text of the file; if it does not exist, the built-in defaults."""
     error: str | None
     """Why the file is not in use."""
 

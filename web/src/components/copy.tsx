@@ -22,8 +22,36 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
 export function Command({ text }: { text: string }) {
   return (
     <span className="inline-flex max-w-full items-center gap-1 rounded-md border border-line bg-sunken py-0.5 pr-0.5 pl-3">
-      <code className="overflow-x-auto font-mono whitespace-pre">{text}</code>
+      <code className="min-w-0 font-mono whitespace-pre-wrap wrap-anywhere">{text}</code>
       <CopyButton text={text} label={`Copy ${text}`} />
     </span>
+  );
+}
+
+/** Several lines of code or configuration, with a button that copies them. `tall`: it may scroll. */
+export function CodeBlock({
+  text,
+  label,
+  tall = false,
+}: {
+  text: string;
+  label: string;
+  tall?: boolean;
+}) {
+  return (
+    <div className="relative min-w-0 rounded-md border border-line bg-sunken">
+      <pre
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also with the keyboard
+        tabIndex={0}
+        role="region"
+        aria-label={label}
+        className={`overflow-auto py-2 pr-12 pl-3 font-mono ${tall ? "max-h-[60vh]" : ""}`}
+      >
+        {text}
+      </pre>
+      <span className="absolute top-1 right-1 rounded-md bg-sunken">
+        <CopyButton text={text} label={`Copy: ${label}`} />
+      </span>
+    </div>
   );
 }

@@ -1,5 +1,5 @@
 import { Monitor, Moon, Sun } from "lucide-react";
-import { useState } from "react";
+import { useSyncExternalStore } from "react";
 import { Button } from "@/components/button";
 
 const KEY = "clew-theme";
@@ -22,22 +22,28 @@ export function applyTheme(theme: Theme): void {
     document.documentElement.dataset.theme = theme;
     localStorage.setItem(KEY, theme);
   }
+  for (const listener of listeners) listener();
+}
+
+/** The theme in force; the component is drawn again when it is changed. */
+export function useTheme(): Theme {
+  return useSyncExternalStore(subscribe, currentTheme);
+}
+
+const listeners = new Set<() => void>();
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 /** Switches from one theme to the next. */
 export function ThemeSwitch() {
-  const [theme, setTheme] = useState(currentTheme);
+  const theme = useTheme();
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] as Theme;
   const Icon = ICONS[theme];
   return (
-    <Button
-      look="quiet"
-      className="justify-start"
-      onClick={() => {
-        applyTheme(next);
-        setTheme(next);
-      }}
-    >
+    <Button look="quiet" className="justify-start" onClick={() => applyTheme(next)}>
       <Icon size={16} aria-hidden /> Theme: {theme}
     </Button>
   );

@@ -12,6 +12,7 @@ from pydantic import StringConstraints
 from clew.api.local.comparison.comparison import compare_activities
 from clew.api.local.project import LocalProject
 from clew.documents.activities import (
+    ActiveWorkload,
     Activity,
     ActivityGroups,
     ActivityPage,
@@ -39,10 +40,12 @@ from clew.server.catalogue.activities.selection import (
     select_activities,
 )
 from clew.server.catalogue.activities.sorting import Order, parse_sorting
+from clew.server.server_state import Service
 from clew.server.storage_meter import StorageMeter
 from clew.server.v1.dependencies import Limit, ProjectDep, ServiceDep, Text
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.records.executions import Since, parse_time
+from clew.workloads.active_workloads import list_active_workloads
 from clew.workloads.backend import Backend
 from clew.workloads.quotas import read_quota
 
@@ -226,6 +229,7 @@ def get_overview(
         ),
         storage=storage.measure(),
         quota=_find_quota(service.backend, namespace),
+        workloads=_find_workloads(service, namespace),
         counts=Counts(
             executions=count("execution"),
             runs=count("run"),
@@ -245,6 +249,19 @@ def _find_quota(backend: Backend | None, namespace: str | None) -> Quota | None:
     except ClewError as error:
         _LOG.warning("cannot read the quota: %s", error)
         return None
+
+
+def _find_workloads(service: Service, namespace: str | None) -> tuple[ActiveWorkload, ...]:
+    """None also if the cluster does not answer."""
+    backend = service.backend
+    if backend is None:
+        return ()
+    try:
+        place = namespace or backend.namespace
+        return list_active_workloads(backend, place, service.spawner.defaults)
+    except ClewError as error:
+        _LOG.warning("cannot list notebooks and TensorBoards: %s", error)
+        return ()
 
 
 def find_main_metric(metrics: Mapping[str, float | None]) -> MainMetric | None:

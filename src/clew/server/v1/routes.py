@@ -18,7 +18,7 @@ from clew.server.v1.document_router import describe_documents
 from clew.server.v1.pipelines import pipelines, schedules
 from clew.server.v1.records import executions, exports, lineage, lineage_graph, notes, versions
 from clew.server.v1.runs import log_lines, logs, run_progress, runs
-from clew.server.v1.settings import access_tokens, remotes, server_info
+from clew.server.v1.settings import access_tokens, form_defaults, remotes, server_info
 from clew.server.v1.workloads import (
     backend,
     container_log,
@@ -32,7 +32,7 @@ _MODULES = (
     *(log_lines, exports, executions, versions, lineage, lineage_graph),
     *(notes, maintenance, status, traffic),
     *(activities, changes, repeats),
-    *(access_tokens, remotes, server_info),
+    *(access_tokens, form_defaults, remotes, server_info),
     *(pipelines, schedules),
     *(run_progress, logs, runs),
     *(backend, programs, open_tensorboard, container_log, details),

@@ -82,7 +82,8 @@ class SpawnerConfig:
         """`path`: the administrator's file, which may not exist (yet); `bundled`: the name of the
         configuration that counts without it, `local` or `cluster`."""
         self._path = path
-        self._bundled = parse_config(_read_bundled(bundled))
+        self._bundled_text = _read_bundled(bundled)
+        self._bundled = parse_config(self._bundled_text)
         self._lock = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._current = self._bundled
@@ -98,6 +99,17 @@ class SpawnerConfig:
         """Why the file is not in use."""
         self._reload()
         return self._error
+
+    @property
+    def text(self) -> str:
+        """The text of the file, valid or not; if there is none, the bundled configuration."""
+        try:
+            if self._path is not None:
+                with self._path.open("rb") as file:
+                    return file.read(_MAX_BYTES).decode(errors="replace")
+        except OSError:
+            pass  # `error` says why it cannot be read
+        return self._bundled_text
 
     def _reload(self) -> None:
         if self._path is None:
