@@ -181,10 +181,11 @@ def _check_field(name: str, field: Any) -> None:
         _check_mappings("gpus.value.vendors", vendors)
         _check_texts("gpus.value.vendors", [vendor.get("limitsKey") for vendor in vendors])
     elif name in ("dataVolumes", "workspaceVolume"):
-        volumes = value or [] if name == "dataVolumes" else [value or {}]
+        volumes = value if name == "dataVolumes" else [value]
+        volumes = [] if value is None else volumes
         _check_mappings(f"{name}.value", volumes)
     elif name == "configurations":
-        _check_texts("configurations.value", value or [])
+        _check_texts("configurations.value", [] if value is None else value)
 
 
 def _check_texts(name: str, values: Any) -> None:
