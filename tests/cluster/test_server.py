@@ -108,6 +108,7 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
         for each in (api, other_api):
             stack.enter_context(each)
             assert each.get(place).status_code == 303
+        the_same_request_to_both_creates_one(kube, api, other_api)
         for each in (first, second):
             stack.enter_context(each)
             assert each.get(place).text == "here\n"
@@ -141,6 +142,32 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
         wait_until("its use is known", lambda: requests(other_api, kube, "pvcviewer", "used") == 3)
         assert_idle_deleted(kube, second, "pvcviewer", "files")
     assert kube.get("pvc", "used")["status"]["phase"] == "Bound"
+
+
+def the_same_request_to_both_creates_one(
+    kube: Kube, one: httpx2.Client, other: httpx2.Client
+) -> None:
+    """With the rights of their own account: a notebook, a volume, a viewer and a TensorBoard."""
+    space, names = kube.namespace, {}
+    volume = {"mode": "ReadWriteOnce", "class": "{empty}", "size": "10Mi", "type": "empty"}
+    for path, name, form in (
+        (f"/volumes/api/namespaces/{space}/pvcs", "app-data", volume),
+        (f"/volumes/api/namespaces/{space}/viewers", "app-data", {}),
+        (f"/tensorboards/api/namespaces/{space}/tensorboards", "app-board", {"logspath": "s3://b"}),
+        (
+            f"/jupyter/api/namespaces/{space}/notebooks",
+            "app",
+            {"customImage": "registry.invalid/x"},
+        ),
+    ):
+        for each in (one, other):
+            body = {"name": name, **form}
+            made = each.post(path, json=body, headers={"Idempotency-Key": "only-once"})
+            assert made.status_code == 200, made.text
+        names[path] = name
+    for path, name in reversed(names.items()):
+        deleted = other.delete(f"{path}/{name}")
+        assert deleted.status_code == 200 or "used by" in deleted.text, deleted.text
 
 
 def started(server: httpx2.Client, kube: Kube) -> str:

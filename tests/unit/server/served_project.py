@@ -13,6 +13,7 @@ from clew.server.http.client_limits import Limits
 from clew.server.proxy.routing import Proxy
 from clew.server.proxy.usage import UsageRecorder
 from clew.server.server_state import Service
+from clew.workloads.backend import Backend
 from clew.workloads.local.local_backend import LocalBackend
 
 TOKEN = "the token"
@@ -23,9 +24,13 @@ ORIGIN = "http://127.0.0.1:8100"
 @dataclass
 class Served:
     service: Service
-    backend: LocalBackend
     client: TestClient
     """Without any identity: send `BEARER` along, or log in."""
+
+    @property
+    def backend(self) -> LocalBackend:
+        assert isinstance(self.service.backend, LocalBackend)
+        return self.service.backend
 
     def client_with(self, limits: Limits) -> TestClient:
         """Another one, of an application with these limits."""
@@ -34,19 +39,22 @@ class Served:
 
 
 @contextmanager
-def serve_project(root: Path) -> Iterator[Served]:
-    """A new project in `root`, whose notebooks, TensorBoards and viewers run here."""
+def serve_project(root: Path, backend: Backend | None = None) -> Iterator[Served]:
+    """A new project in `root`, whose notebooks, TensorBoards and viewers run here, or in
+    `backend`."""
     with clew.init(root) as project:
         service = Service(project.directory, project.settings, TOKEN)
-        backend = LocalBackend(project.directory)
-    service.backend = backend
-    backend.start()
+        local = LocalBackend(project.directory) if backend is None else None
+    service.backend = backend or local
+    if local is not None:
+        local.start()
     try:
         proxy = Proxy(None, UsageRecorder(service), TOKEN)
         client = TestClient(build_app(service, Limits(), proxy, None), base_url=ORIGIN)
         with client:
-            yield Served(service, backend, client)
+            yield Served(service, client)
     finally:
         service.feeds.end()
-        backend.close()
+        if local is not None:
+            local.close()
         service.close()

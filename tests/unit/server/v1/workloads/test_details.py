@@ -42,6 +42,7 @@ def test_the_back_end_and_its_features(api: TestClient) -> None:
 
 
 def test_without_a_back_end_its_routes_say_so(api: TestClient, served: Served) -> None:
+    backend = served.backend
     served.service.backend = None
     try:
         found = api.get("/api/v1/backend").json()
@@ -50,7 +51,7 @@ def test_without_a_back_end_its_routes_say_so(api: TestClient, served: Served) -
         assert (missing.status_code, missing.json()["hint"]) == (404, "clew up")
         assert api.get("/jupyter/api/config").status_code == 404
     finally:
-        served.service.backend = served.backend
+        served.service.backend = backend
 
 
 def test_details_say_how_it_is(api: TestClient, notebook: str) -> None:
