@@ -58,10 +58,23 @@ def run_server(project: Project, *words: str) -> Iterator[Server]:
     It runs no pipelines unless `--runs` is among the words: a runner costs more than the server. It
     has the sample pipelines only with `--samples`.
     """
+    runs = () if "--runs" in words else ("--runs", "0")
+    with _run(project, "server", "--no-samples", *runs, *words) as server:
+        yield server
+
+
+@contextmanager
+def run_up(project: Project, *words: str) -> Iterator[Server]:
+    """Run `clew up` in the project: a server with notebooks, TensorBoards and volumes."""
+    with _run(project, "up", "--no-browser", *words) as server:
+        yield server
+
+
+@contextmanager
+def _run(project: Project, *words: str) -> Iterator[Server]:
     path = project.folder.parent / "server.log"
     settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment, "text": True}
-    runs = () if "--runs" in words else ("--runs", "0")
-    command = [*CLEW, "server", "--port", "0", "--json", "--no-samples", *runs, *words]
+    command = [*CLEW, *words, "--port", "0", "--json"]
     with (
         path.open("a") as log,
         forkserver.Popen(command, stdout=subprocess.PIPE, stderr=log, **settings) as process,

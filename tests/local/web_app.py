@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Response, expect
 from tests.driver import Project
-from tests.local.server import Server, run_server
+from tests.local.server import Server, run_server, run_up
 
 _AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 _RUN_AXE = """
@@ -75,9 +75,12 @@ class WebApp:
 
 
 @contextmanager
-def open_web_app(context: BrowserContext, project: Project, *options: str) -> Iterator[WebApp]:
-    """Serve the project with these options of `clew server`, and log in."""
-    with run_server(project, *options) as server:
+def open_web_app(
+    context: BrowserContext, project: Project, *options: str, up: bool = False
+) -> Iterator[WebApp]:
+    """Serve the project with these options of `clew server`, and log in. `up`: with `clew up`,
+    which has notebooks."""
+    with (run_up if up else run_server)(project, *options) as server:
         page = context.new_page()
         app = WebApp(server, project, page)
         app.watch(page)
