@@ -89,9 +89,11 @@ function Form({
   const [form, setForm] = useState(() =>
     initialBoard(search, suggestName("tensorboard", taken), local),
   );
+  // As it was when the form was opened: a request whose response was lost may have taken the name.
+  const [names] = useState(taken);
   const [submitted, setSubmitted] = useState(false);
   const change = (part: Partial<BoardForm>) => setForm((before) => ({ ...before, ...part }));
-  const found = findProblems(form, taken);
+  const found = findProblems(form, names);
   const problems = submitted ? found : {};
   return (
     <FormFrame

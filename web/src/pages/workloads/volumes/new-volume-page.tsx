@@ -90,9 +90,11 @@ function Form({
     class: "",
     snapshot: null,
   }));
+  // As it was when the form was opened: a request whose response was lost may have taken the name.
+  const [names] = useState(taken);
   const [submitted, setSubmitted] = useState(false);
   const set = (change: Partial<Values>) => setValues((before) => ({ ...before, ...change }));
-  const found = findProblems(values, taken);
+  const found = findProblems(values, names);
   const problems = submitted ? found : {};
   const leave = () => navigate({ to: "/volumes", search: { namespace } });
   return (

@@ -42,8 +42,10 @@ export function NotebookForm({
   onCancel: () => void;
 }) {
   const [form, setForm] = useState(initial);
+  // As it was when the form was opened: a request whose response was lost may have taken the name.
+  const [names] = useState(taken);
   const [submitted, setSubmitted] = useState(false);
-  const problems = findProblems(form, editing ? new Set() : taken);
+  const problems = findProblems(form, names);
   const props: SectionProps = {
     form,
     change: (part) => setForm((before) => ({ ...before, ...part })),

@@ -1,0 +1,288 @@
+"""The pages of notebooks, TensorBoards and volumes, with the back end of this machine."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
+from tests.driver import Project
+from tests.local.web_app import (
+    PHONE,
+    WebApp,
+    assert_accessible,
+    assert_fits,
+    open_path,
+    open_web_app,
+)
+
+NOTEBOOKS = "/jupyter/api/namespaces/local/notebooks"
+
+
+@pytest.fixture(scope="module")
+def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    # pip finds nothing: the installation of a missing program fails, whatever network there is.
+    return Project(tmp_path_factory.mktemp("web"), PIP_NO_INDEX="1")
+
+
+@pytest.fixture(scope="module")
+def web_app(browser: BrowserContext, web_project: Project) -> Iterator[WebApp]:
+    with open_web_app(browser, web_project, up=True) as app:
+        yield app
+
+
+def ask(app: WebApp, path: str, method: str = "GET", **body: Any) -> Any:
+    """What the server answers to a program with the token."""
+    with app.server.client() as client:
+        response = client.request(method, path, json=body or None)
+    assert response.status_code < 400, response.text
+    return response.json()
+
+
+def notebook_names(app: WebApp) -> list[str]:
+    return sorted(one["name"] for one in ask(app, NOTEBOOKS)["notebooks"])
+
+
+def row_of(page: Page, name: str) -> Locator:
+    cell = page.get_by_role("cell").get_by_role("link", name=name, exact=True)
+    return page.get_by_role("row").filter(has=cell)
+
+
+def expect_state(page: Page, name: str, state: str) -> None:
+    expect(row_of(page, name).get_by_text(state, exact=True)).to_be_visible()
+
+
+def choose_action(page: Page, name: str, action: str) -> None:
+    row_of(page, name).get_by_role("button", name=f"Actions of {name}").click()
+    page.get_by_role("menuitem", name=action).click()
+
+
+def test_a_notebook_is_created_once_and_shown_in_every_window(web_app: WebApp) -> None:
+    page = web_app.open("/notebooks")
+    assert_accessible(page)
+    other = web_app.new_window("/notebooks")
+    expect(other.get_by_text("There are no notebooks yet")).to_be_visible()
+
+    page.get_by_role("link", name="New notebook").click()
+    expect(page.get_by_label("Name")).to_have_value("notebook-1")
+    page.get_by_role("button", name="Create").dblclick()
+
+    for window in (page, other):
+        expect_state(window, "notebook-1", "running")
+    assert notebook_names(web_app) == ["notebook-1"]
+    connect = row_of(page, "notebook-1").get_by_role("link", name="Connect")
+    with page.context.expect_page() as opened:
+        connect.click()
+    expect(opened.value).to_have_url(
+        re.compile(rf"{web_app.server.apps}/notebook/local/notebook-1")
+    )
+    opened.value.close()
+
+    page.get_by_role("button", name="Stop notebook-1").click()
+    for window in (page, other):
+        expect_state(window, "notebook-1", "stopped")
+    other.get_by_role("button", name="Start notebook-1").click()
+    for window in (page, other):
+        expect(window.get_by_role("button", name="Stop notebook-1")).to_be_visible()
+    other.close()
+    web_app.assert_no_errors()
+
+
+def test_a_repeated_request_creates_nothing_again(web_app: WebApp) -> None:
+    """The response is lost: the user tries again."""
+    page = web_app.open("/notebooks/new")
+    lost = []
+
+    def lose_response(route: Route) -> None:
+        if route.request.method == "POST" and not lost:
+            lost.append(route.fetch().status)
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route(f"**{NOTEBOOKS}", lose_response)
+    page.get_by_label("Name").fill("twice")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    assert lost == [200]
+    # Live updates have told the form of the notebook that it has made itself.
+    page.get_by_role("button", name="Create").click()
+    expect(row_of(page, "twice")).to_be_visible()
+    page.unroute(f"**{NOTEBOOKS}")
+    assert notebook_names(web_app).count("twice") == 1
+    web_app.errors.clear()
+
+
+def test_details_follow_the_log_and_change_the_yaml(web_app: WebApp) -> None:
+    ask(web_app, NOTEBOOKS, "POST", name="studied", environment={"MODE": "slow"})
+    page = web_app.open("/notebooks/local/studied?tab=logs")
+    expect(page.get_by_role("log")).to_contain_text("Jupyter Server")
+    expect(page.get_by_text("running", exact=True)).to_be_visible()
+    for tab, text in (("Events", "It is running"), ("Conditions", "Ready")):
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tabpanel")).to_contain_text(text)
+        assert_accessible(page)
+
+    page.get_by_role("tab", name="Advanced").click()
+    editor = page.get_by_role("textbox", name="YAML of studied")
+    expect(editor).to_contain_text("slow")
+    details = ask(web_app, "/api/v1/namespaces/local/notebooks/studied")
+    replace_text(page, editor, details["yaml"].replace("slow", "fast"))
+    assert_accessible(page)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    web_app.assert_no_errors()
+
+    replace_text(page, editor, details["yaml"].replace("kind: Notebook", "kind: Secret"))
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("kind and metadata.name cannot be changed")
+    ask(web_app, "/api/v1/namespaces/local/notebooks/studied", "PATCH", environment={"MODE": "x"})
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("kind and metadata.name cannot be changed")
+    replace_text(page, editor, details["yaml"].replace("slow", "mine"))
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("was changed since you opened it")
+    page.get_by_role("button", name="Discard changes").click()
+    expect(editor).to_contain_text("value: x")
+    web_app.errors.clear()
+
+    page.get_by_role("link", name="Notebooks").first.click()
+    choose_action(page, "studied", "Edit")
+    page.get_by_text("Environment variables").click()
+    expect(page.get_by_label("Value 1")).to_have_value("x")
+    page.get_by_label("Value 1").fill("edited")
+    assert_accessible(page)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1, name="studied")).to_be_visible()
+    resource = ask(web_app, f"{NOTEBOOKS}/studied")["notebook"]
+    assert '"edited"' in json.dumps(resource["spec"])
+    web_app.assert_no_errors()
+
+
+def replace_text(page: Page, editor: Locator, text: str) -> None:
+    editor.click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+
+
+def test_a_volume_in_use_is_not_deleted(web_app: WebApp) -> None:
+    page = web_app.open("/volumes/new")
+    page.get_by_label("Name").fill("corpus")
+    page.get_by_role("button", name="Create").click()
+    expect_state(page, "corpus", "ready")
+
+    page.goto(f"{web_app.server.address}/notebooks/new")
+    page.get_by_label("Name").fill("reader")
+    page.get_by_text("Volumes", exact=True).last.click()
+    page.get_by_role("button", name="Add a data volume").click()
+    row = page.get_by_role("group", name="Data volume 1")
+    expect(row.get_by_role("option", name="From a snapshot")).to_be_disabled()
+    row.get_by_label("Source").select_option("existing")
+    row.get_by_label("Volume", exact=True).select_option("corpus")
+    assert_accessible(page)
+    page.get_by_role("button", name="Create").click()
+    expect(row_of(page, "reader")).to_be_visible()
+
+    page.goto(f"{web_app.server.address}/volumes/local/corpus")
+    expect(page.get_by_role("button", name="Delete")).to_be_disabled()
+    expect(page.get_by_text("Not possible: in use: reader")).to_be_visible()
+    assert_accessible(page)
+    with web_app.server.client() as client:
+        refused = client.delete("/volumes/api/namespaces/local/pvcs/corpus")
+    assert refused.status_code == 409
+    assert "reader" in refused.json()["log"]
+
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Browse").click()
+    viewer = opened.value
+    expect(viewer).to_have_url(re.compile(rf"{web_app.server.apps}/pvcviewers/local/corpus/"))
+    viewer.close()
+
+    page.goto(f"{web_app.server.address}/notebooks")
+    choose_action(page, "reader", "Delete")
+    dialog = page.get_by_role("dialog", name="Delete the notebook reader?")
+    expect(dialog).to_contain_text("Its volumes stay")
+    assert_accessible(page)
+    dialog.get_by_role("button", name="Delete").click()
+    expect(row_of(page, "reader")).to_have_count(0)
+    page.get_by_role("link", name="Volumes").first.click()
+    choose_action(page, "corpus", "Delete")
+    dialog = page.get_by_role("dialog", name="Delete the volume corpus?")
+    expect(dialog.get_by_role("button", name="Delete")).to_be_disabled()
+    dialog.get_by_label("Type corpus to confirm").fill("corpus")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(row_of(page, "corpus")).to_have_count(0)
+    web_app.assert_no_errors()
+
+
+def test_a_missing_program_is_installed_on_demand(web_app: WebApp) -> None:
+    page = web_app.open("/tensorboards/new?logspath=pvc%3A%2F%2Fproject%2Flogs")
+    expect(page.get_by_label("Volume")).to_have_value("project")
+    expect(page.get_by_label("Directory")).to_have_value("logs")
+    page.get_by_role("button", name="Create").click()
+    expect_state(page, "tensorboard-1", "problem")
+    expect(row_of(page, "tensorboard-1")).to_contain_text("TensorBoard is not installed")
+    page.get_by_role("button", name="Install TensorBoard").click()
+    installation = page.get_by_role("region", name="Installation of TensorBoard")
+    expect(installation.get_by_role("alert")).to_contain_text("The installation failed")
+    expect(installation.get_by_role("button", name="Try again")).to_be_visible()
+    assert_accessible(page)
+    web_app.assert_no_errors()
+
+
+def test_the_keyboard_does_everything(web_app: WebApp) -> None:
+    page = web_app.open("/notebooks")
+    page.get_by_role("link", name="New notebook").focus()
+    page.keyboard.press("Enter")
+    name = page.get_by_label("Name")
+    name.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("Typed")
+    page.keyboard.press("Enter")
+    expect(name).to_be_focused()
+    expect(name).to_have_attribute("aria-invalid", "true")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("a-typed")
+    page.keyboard.press("Enter")
+    expect(row_of(page, "a-typed")).to_be_visible()
+
+    page.keyboard.press("/")
+    page.keyboard.type("a-typ")
+    expect(page).to_have_url(re.compile("filter=a-typ"))
+    expect(page.get_by_role("row")).to_have_count(2)
+    page.reload()
+    expect(page.get_by_label("Filter notebooks")).to_have_value("a-typ")
+    row_of(page, "a-typed").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1, name="a-typed")).to_be_visible()
+    page.get_by_role("button", name="Delete").focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Delete").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/notebooks$"))
+    expect(row_of(page, "a-typed")).to_have_count(0)
+    web_app.assert_no_errors()
+
+
+def test_the_pages_fit_a_phone(web_app: WebApp) -> None:
+    page = web_app.page
+    size = page.viewport_size
+    page.set_viewport_size(PHONE)
+    for path in (
+        *("/notebooks", "/notebooks/new", "/notebooks/local/notebook-1?tab=advanced"),
+        *("/tensorboards", "/tensorboards/new", "/volumes", "/volumes/new"),
+    ):
+        open_path(page, web_app.server, path)
+        expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+        assert_fits(page)
+        words = re.findall(r"\b(?:Pod|PVC|CRD|StatefulSet)s?\b", page.inner_text("main"))
+        assert not words, f"{path} says {words}"
+    assert size is not None
+    page.set_viewport_size(size)
+    web_app.assert_no_errors()
