@@ -11,7 +11,8 @@ type Versions = Partial<Record<Topic, string | number>>;
 /** Queries of one topic that show parts of another. */
 const ALSO: Partial<Record<Topic, string[]>> = {
   executions: ["activities", "overview", "lineage"],
-  runs: ["activities", "overview"],
+  runs: ["activities", "overview", "catalogue"],
+  pipelines: ["catalogue"],
   repeats: ["overview"],
   workloads: ["overview", "backend"],
 };

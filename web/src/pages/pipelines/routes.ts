@@ -1,1 +1,107 @@
-export const pipelineRoutes = [] as const;
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { rootRoute } from "@/root-route";
+
+type Search = Record<string, unknown>;
+
+function text(value: unknown): string | undefined {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return typeof value === "string" && value ? value : undefined;
+}
+
+function oneOf<T extends string>(values: readonly T[], value: unknown): T | undefined {
+  return values.find((one) => one === value);
+}
+
+export const PIPELINE_TABS = ["graph", "runs", "schedules", "versions", "source"] as const;
+export type PipelineTab = (typeof PIPELINE_TABS)[number];
+
+export interface StartSearch {
+  pipeline?: string;
+  version?: string;
+  /** The id of a run to start another one like. */
+  from?: string;
+  experiment?: string;
+  when?: "schedule";
+}
+
+export interface PipelinesSearch {
+  q?: string;
+  /** The upload dialog is open. */
+  upload?: string;
+}
+
+export interface PipelineSearch {
+  version?: string;
+  tab?: PipelineTab;
+  /** The selected task. */
+  task?: string;
+  /** Groups that are not open, or not closed, as they are at first. */
+  toggled?: string;
+  upload?: string;
+}
+
+export interface SchedulesSearch {
+  schedule?: string;
+}
+
+export interface ExperimentsSearch {
+  experiment?: string;
+  archived?: true;
+  create?: true;
+}
+
+const pipelines = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/pipelines",
+  validateSearch: (search: Search): PipelinesSearch => ({
+    q: text(search.q),
+    upload: text(search.upload),
+  }),
+  component: lazyRouteComponent(() => import("./pipelines-page"), "PipelinesPage"),
+});
+
+const start = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/pipelines/start",
+  validateSearch: (search: Search): StartSearch => ({
+    pipeline: text(search.pipeline),
+    version: text(search.version),
+    from: text(search.from),
+    experiment: text(search.experiment),
+    when: oneOf(["schedule"], search.when),
+  }),
+  component: lazyRouteComponent(() => import("./start/start-page"), "StartPage"),
+});
+
+const pipeline = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/pipelines/$id",
+  validateSearch: (search: Search): PipelineSearch => ({
+    version: text(search.version),
+    tab: oneOf(PIPELINE_TABS, search.tab),
+    task: text(search.task),
+    toggled: text(search.toggled),
+    upload: text(search.upload),
+  }),
+  component: lazyRouteComponent(() => import("./pipeline-page"), "PipelinePage"),
+});
+
+const schedules = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/schedules",
+  validateSearch: (search: Search): SchedulesSearch => ({ schedule: text(search.schedule) }),
+  component: lazyRouteComponent(() => import("./schedules/schedules-page"), "SchedulesPage"),
+});
+
+const experiments = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/experiments",
+  validateSearch: (search: Search): ExperimentsSearch => ({
+    experiment: text(search.experiment),
+    archived: search.archived === true || search.archived === "true" || undefined,
+    create: search.create === true || search.create === "true" || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./experiments-page"), "ExperimentsPage"),
+});
+
+export const pipelineRoutes = [start, pipelines, pipeline, schedules, experiments] as const;

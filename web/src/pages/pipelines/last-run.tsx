@@ -1,0 +1,19 @@
+import { Link } from "@tanstack/react-router";
+import type { Schemas } from "@/api/client";
+import { StateBadge } from "@/components/state-badge";
+import { Time } from "@/components/time";
+
+/** The state and the age of the newest run, with a link to it. */
+export function LastRun({ run }: { run: Schemas["LastRun"] | null }) {
+  if (!run) return <span className="text-quiet">never</span>;
+  return (
+    <Link
+      to="/runs/$id"
+      params={{ id: run.uid }}
+      className="inline-flex items-center gap-2 hover:underline"
+      onClick={(event) => event.stopPropagation()}
+    >
+      <StateBadge state={run.state} /> <Time at={run.created} />
+    </Link>
+  );
+}

@@ -1,0 +1,151 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { Upload } from "lucide-react";
+import { useDeferredValue } from "react";
+import { Button } from "@/components/button";
+import { type Column, DataTable } from "@/components/data-table";
+import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { Input } from "@/components/field";
+import { Page } from "@/components/page";
+import { Time } from "@/components/time";
+import { type Pipeline, pipelinesQuery } from "./api";
+import { LastRun } from "./last-run";
+import { SectionLinks } from "./section-links";
+import { UploadDialog } from "./upload-dialog";
+
+const route = getRouteApi("/pipelines");
+
+const COLUMNS: Column<Pipeline>[] = [
+  {
+    id: "name",
+    header: "Name",
+    width: "minmax(16rem, 1.6fr)",
+    cell: (row) => (
+      <span className="flex min-w-0 items-center gap-2">
+        <Link
+          to="/pipelines/$id"
+          params={{ id: row.id }}
+          className="truncate font-medium hover:underline"
+          onClick={(event) => event.stopPropagation()}
+        >
+          {row.display_name}
+        </Link>
+        {row.sample !== null && <SampleMark />}
+      </span>
+    ),
+  },
+  {
+    id: "description",
+    header: "Description",
+    width: "minmax(14rem, 2fr)",
+    cell: (row) => (
+      <span className="text-quiet" title={row.description}>
+        {row.description || "–"}
+      </span>
+    ),
+  },
+  { id: "last", header: "Last run", width: "14rem", cell: (row) => <LastRun run={row.last_run} /> },
+  { id: "runs", header: "Runs", width: "5rem", align: "right", cell: (row) => row.runs },
+  {
+    id: "schedules",
+    header: "Schedules",
+    width: "6.5rem",
+    align: "right",
+    cell: (row) => row.schedules,
+  },
+  {
+    id: "versions",
+    header: "Versions",
+    width: "6rem",
+    align: "right",
+    cell: (row) => row.versions,
+  },
+  {
+    id: "updated",
+    header: "Updated",
+    width: "8rem",
+    cell: (row) => <Time at={row.latest?.created ?? row.created} />,
+  },
+];
+
+export function SampleMark() {
+  return (
+    <span className="shrink-0 rounded bg-accent-soft px-1.5 text-sm text-accent" title="An example">
+      Sample
+    </span>
+  );
+}
+
+export function PipelinesPage() {
+  const { q, upload } = route.useSearch();
+  const navigate = useNavigate();
+  const text = useDeferredValue(q ?? "");
+  const { data, error, refetch } = useQuery({
+    ...pipelinesQuery(text),
+    placeholderData: (before) => before,
+  });
+  const openUpload = () => navigate({ to: "/pipelines", search: { q, upload: "new" } });
+  return (
+    <Page
+      title="Pipelines"
+      actions={
+        <Button look="primary" onClick={openUpload}>
+          <Upload size={15} aria-hidden /> Upload a pipeline
+        </Button>
+      }
+    >
+      <SectionLinks />
+      <Input
+        type="search"
+        data-filter
+        aria-label="Filter pipelines"
+        placeholder="Filter by name or description"
+        className="max-w-sm"
+        value={q ?? ""}
+        onChange={(event) =>
+          navigate({
+            to: "/pipelines",
+            search: { q: event.target.value || undefined, upload },
+            replace: true,
+          })
+        }
+      />
+      {error ? (
+        <ErrorCard error={error} retry={refetch} />
+      ) : !data ? (
+        <Skeleton />
+      ) : data.pipelines.length ? (
+        <>
+          <DataTable
+            label="Pipelines"
+            columns={COLUMNS}
+            rows={data.pipelines}
+            rowKey={(row) => row.id}
+            onOpen={(row) => navigate({ to: "/pipelines/$id", params: { id: row.id } })}
+          />
+          {data.total > data.pipelines.length && (
+            <p className="text-quiet">
+              {data.pipelines.length.toLocaleString("en")} of {data.total.toLocaleString("en")}{" "}
+              pipelines are shown. Filter to find others.
+            </p>
+          )}
+        </>
+      ) : text ? (
+        <EmptyState title={`No pipeline has “${text}” in its name or description`} />
+      ) : (
+        <EmptyState
+          title="There are no pipelines yet"
+          command="kfp dsl compile --py pipeline.py --output pipeline.yaml"
+          action={<Button onClick={openUpload}>Upload pipeline.yaml</Button>}
+        >
+          Compile one with the kfp SDK, then upload the file. `clew pipeline run pipeline.py` runs
+          one without uploading it.
+        </EmptyState>
+      )}
+      <UploadDialog
+        open={upload !== undefined}
+        onClose={() => navigate({ to: "/pipelines", search: { q } })}
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,167 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Archive, ArchiveRestore, Copy } from "lucide-react";
+import { useState } from "react";
+import { ButtonLink, IconButton } from "@/components/button";
+import { type Column, DataTable } from "@/components/data-table";
+import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { Checkbox } from "@/components/field";
+import { StateBadge } from "@/components/state-badge";
+import { Duration, Time } from "@/components/time";
+import { type Activity, archiveRun, type RunFilter, runsQuery } from "./api";
+import type { StartSearch } from "./routes";
+
+/** The newest runs of a pipeline, schedule or experiment. */
+export function RunsOf({
+  filter,
+  empty,
+  start,
+}: {
+  filter: RunFilter;
+  empty: string;
+  start?: StartSearch;
+}) {
+  const [archived, setArchived] = useState(false);
+  const [failure, setFailure] = useState<unknown>(null);
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const { data, error, refetch } = useQuery(runsQuery({ ...filter, archived }));
+  if (error) return <ErrorCard error={error} retry={refetch} />;
+  if (!data) return <Skeleton />;
+  async function archive(run: Activity) {
+    setFailure(null);
+    try {
+      await archiveRun(run.uid, !run.archived);
+      await client.invalidateQueries({ queryKey: ["runs"] });
+    } catch (problem) {
+      setFailure(problem);
+    }
+  }
+  return (
+    <div className="flex flex-col gap-3">
+      {failure !== null && <ErrorCard error={failure} />}
+      {data.activities.length ? (
+        <DataTable
+          label="Runs"
+          columns={columns(archive)}
+          rows={data.activities}
+          rowKey={(row) => row.uid}
+          onOpen={(row) => navigate({ to: "/runs/$id", params: { id: row.id } })}
+        />
+      ) : (
+        <EmptyState
+          title={empty}
+          action={
+            start && (
+              <ButtonLink to="/pipelines/start" search={start}>
+                Run it
+              </ButtonLink>
+            )
+          }
+        />
+      )}
+      <div className="flex flex-wrap items-center gap-4">
+        <Checkbox
+          label="Show archived runs"
+          checked={archived}
+          onChange={(event) => setArchived(event.target.checked)}
+        />
+        {(data.total ?? 0) > data.activities.length && (
+          <span className="text-quiet">
+            The newest {data.activities.length} of {data.total?.toLocaleString("en")} are shown.
+          </span>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function columns(archive: (run: Activity) => void): Column<Activity>[] {
+  return [
+    {
+      id: "name",
+      header: "Run",
+      width: "minmax(14rem, 1.5fr)",
+      cell: (run) => (
+        <span className="flex min-w-0 items-baseline gap-2">
+          <Link
+            to="/runs/$id"
+            params={{ id: run.id }}
+            className="truncate font-medium hover:underline"
+            onClick={(event) => event.stopPropagation()}
+          >
+            {run.name || run.id}
+          </Link>
+          {run.id !== run.uid && <span className="text-sm text-quiet">{run.id}</span>}
+        </span>
+      ),
+    },
+    {
+      id: "state",
+      header: "State",
+      width: "8rem",
+      cell: (run) => <StateBadge state={run.state} />,
+    },
+    {
+      id: "values",
+      header: "Parameters and metrics",
+      width: "minmax(14rem, 2fr)",
+      cell: (run) => {
+        const text = run.error ?? describeValues(run);
+        return (
+          <span className={run.error ? "text-failure" : "text-quiet"} title={text}>
+            {text || "–"}
+          </span>
+        );
+      },
+    },
+    { id: "started", header: "Started", width: "8rem", cell: (run) => <Time at={run.started} /> },
+    {
+      id: "seconds",
+      header: "Duration",
+      width: "7rem",
+      align: "right",
+      cell: (run) => <Duration seconds={run.seconds} />,
+    },
+    {
+      id: "actions",
+      header: "Actions",
+      width: "6.5rem",
+      cell: (run) => (
+        <span className="flex">
+          <ButtonLink
+            look="quiet"
+            to="/pipelines/start"
+            search={{ from: run.id }}
+            aria-label={`Clone ${run.name || run.id}`}
+            className="px-2"
+          >
+            <Copy size={15} aria-hidden />
+          </ButtonLink>
+          <IconButton
+            label={`${run.archived ? "Unarchive" : "Archive"} ${run.name || run.id}`}
+            className="px-2"
+            onClick={(event) => {
+              event.stopPropagation();
+              archive(run);
+            }}
+          >
+            {run.archived ? (
+              <ArchiveRestore size={15} aria-hidden />
+            ) : (
+              <Archive size={15} aria-hidden />
+            )}
+          </IconButton>
+        </span>
+      ),
+    },
+  ];
+}
+
+function describeValues(run: Activity): string {
+  const metrics = Object.entries(run.metrics ?? {}).map(([name, value]) => `${name} ${value}`);
+  const parameters = Object.entries(run.parameters ?? {}).map(
+    ([name, value]) => `${name}=${value}`,
+  );
+  return [...metrics, ...parameters].join(", ");
+}
