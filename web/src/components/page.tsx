@@ -18,7 +18,7 @@ export function Page({
   return (
     <div className="mx-auto flex w-full max-w-[110rem] flex-col gap-4 p-4 md:p-6">
       <header className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <div className="min-w-0 flex-1">
+        <div className="min-w-0 flex-[1_1_18rem]">
           <h1 className="break-words">{title}</h1>
           {subtitle && <div className="text-quiet">{subtitle}</div>}
         </div>

@@ -64,8 +64,15 @@ export const Box = memo(function Box({ data }: NodeProps) {
           aria-hidden
           className={classes("shrink-0", TONES[node.tone ?? "neutral"])}
         />
-        <span className="graph-text flex min-w-0 flex-1 flex-col leading-tight">
-          <span className="truncate font-medium">{node.title}</span>
+        <span
+          className={classes(
+            "graph-text flex min-w-0 flex-1 leading-tight",
+            node.isFrame ? "items-baseline gap-2" : "flex-col",
+          )}
+        >
+          <span className={classes("truncate font-medium", node.isFrame && "shrink-0")}>
+            {node.title}
+          </span>
           {node.subtitle && <span className="truncate text-sm text-quiet">{node.subtitle}</span>}
         </span>
         {node.badge && <span className="graph-text shrink-0">{node.badge}</span>}

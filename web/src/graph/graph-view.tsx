@@ -35,6 +35,8 @@ const NODE_TYPES = { box: Box };
 const READABLE = 0.42;
 /** From here on only what is in the window is in the document. */
 const MANY = 150;
+/** Smaller graphs fit the window, and need no map. */
+const MAPPED = 20;
 
 /**
  * A graph to look at and to walk through: it pans, zooms and fits, has a map and a search, and the
@@ -121,7 +123,7 @@ function Canvas({
           proOptions={{ hideAttribution: true }}
         >
           <Background gap={24} size={1} />
-          {nodes.length > 8 && (
+          {nodes.length > MAPPED && (
             <MiniMap pannable zoomable ariaLabel="Map of the graph" className="graph-map" />
           )}
           <Toolbar nodes={nodes} onGo={navigation.goTo} onFit={navigation.fit} />

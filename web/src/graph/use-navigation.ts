@@ -16,7 +16,8 @@ interface Input {
 }
 
 const READABLE_ZOOM = 0.8;
-const FIT = { padding: 0.12, maxZoom: 1.1 };
+/** The toolbar lies over the top. */
+const FIT = { padding: { x: 0.08, bottom: 0.08, top: "64px" }, maxZoom: 1.1 } as const;
 const MORE_KEYS: Record<string, Side> = { "[": "before", "]": "after" };
 
 /** Moving through a graph: with arrow keys, to what was searched, and without jumps when it grows. */

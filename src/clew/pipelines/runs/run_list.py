@@ -133,6 +133,7 @@ def _merge(recorded: R, request: RunRequest | None) -> R:
     state = "pending" if request.state == "queued" else cast("RunState", request.state)
     return structs.replace(
         recorded,
+        name=request.name or recorded.name,
         state=state,
         # An interrupted run is resumed: its recorded error does not count while it is queued.
         error=(request.error or recorded.error) if state in FINAL_STATES else None,

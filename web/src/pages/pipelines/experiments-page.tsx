@@ -110,7 +110,7 @@ function columns(onArchive: (experiment: Experiment) => void): Column<Experiment
         <span className="flex min-w-0 items-center gap-2">
           <Link
             to="/experiments"
-            search={(before) => ({ ...before, experiment: row.id })}
+            search={{ experiment: row.id, archived: row.archived || undefined }}
             className="truncate font-medium hover:underline"
             onClick={(event) => event.stopPropagation()}
           >
@@ -130,7 +130,7 @@ function columns(onArchive: (experiment: Experiment) => void): Column<Experiment
     {
       id: "schedules",
       header: "Schedules",
-      width: "6.5rem",
+      width: "7.5rem",
       align: "right",
       cell: (row) => row.schedules,
     },
@@ -140,7 +140,7 @@ function columns(onArchive: (experiment: Experiment) => void): Column<Experiment
       width: "14rem",
       cell: (row) => <LastRun run={row.last_run} />,
     },
-    { id: "created", header: "Created", width: "8rem", cell: (row) => <Time at={row.created} /> },
+    { id: "created", header: "Created", width: "9.5rem", cell: (row) => <Time at={row.created} /> },
     {
       id: "actions",
       header: "Actions",

@@ -10,11 +10,13 @@ export function PipelineGraph({
   spec,
   selected,
   toggled,
+  warnings,
   onChange,
 }: {
   spec: unknown;
   selected: string | undefined;
   toggled: string | undefined;
+  warnings: string[];
   onChange: (changes: { task?: string; toggled?: string }) => void;
 }) {
   const tasks = useMemo(() => readTasks(spec), [spec]);
@@ -47,7 +49,7 @@ export function PipelineGraph({
           onToggle={() => toggle(task.id)}
         />
       ) : (
-        <PipelineSummary spec={spec} count={tasks.size} />
+        <PipelineSummary spec={spec} count={tasks.size} warnings={warnings} />
       )}
     </div>
   );

@@ -12,7 +12,7 @@ import { pipelineQuery, versionQuery } from "./api";
 import { DeletePipeline, EditPipeline } from "./pipeline-dialogs";
 import { PipelineGraph } from "./pipeline-graph-tab";
 import { SampleMark } from "./pipelines-page";
-import { ProblemCard, Warnings } from "./problem";
+import { ProblemCard } from "./problem";
 import { RunsOf } from "./runs-of";
 import { SchedulesOf } from "./schedules/schedule-table";
 import { SourceView } from "./source-view";
@@ -115,7 +115,7 @@ export function PipelinePage() {
         </>
       }
     >
-      {pipeline.all_versions.length > 0 && (
+      {(pipeline.all_versions.length > 1 || search.version) && (
         <div className="flex max-w-md items-center gap-2">
           <label htmlFor="version" className="text-quiet">
             Version
@@ -137,7 +137,6 @@ export function PipelinePage() {
         </div>
       )}
       {compiled.data?.problem && <ProblemCard problem={compiled.data.problem} />}
-      {compiled.data && <Warnings texts={compiled.data.warnings} />}
       <Tabs
         label="Pipeline"
         selected={search.tab ?? "graph"}
@@ -151,6 +150,7 @@ export function PipelinePage() {
                 spec={spec}
                 selected={search.task}
                 toggled={search.toggled}
+                warnings={compiled.data?.warnings ?? []}
                 onChange={change}
               />
             )),

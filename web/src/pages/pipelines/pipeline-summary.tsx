@@ -1,9 +1,18 @@
 import { Section } from "@/components/page";
+import { Warnings } from "./problem";
 import { artifactType, parts, TYPE_NAMES, textOf } from "./spec/ir";
 import { readParameters, toText } from "./spec/parameters";
 
 /** What a pipeline takes and gives; shown while no task is selected. */
-export function PipelineSummary({ spec, count }: { spec: unknown; count: number }) {
+export function PipelineSummary({
+  spec,
+  count,
+  warnings,
+}: {
+  spec: unknown;
+  count: number;
+  warnings: string[];
+}) {
   const parameters = readParameters(spec);
   const outputs = [
     ...parts(spec, "root", "outputDefinitions", "parameters").map(([name, one]) => [
@@ -49,6 +58,7 @@ export function PipelineSummary({ spec, count }: { spec: unknown; count: number 
         <p className="text-quiet">
           {count} {count === 1 ? "task" : "tasks and groups"}. Select one to see what it runs.
         </p>
+        <Warnings texts={warnings} />
       </div>
     </Section>
   );

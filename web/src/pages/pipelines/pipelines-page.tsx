@@ -49,21 +49,21 @@ const COLUMNS: Column<Pipeline>[] = [
   {
     id: "schedules",
     header: "Schedules",
-    width: "6.5rem",
+    width: "7.5rem",
     align: "right",
     cell: (row) => row.schedules,
   },
   {
     id: "versions",
     header: "Versions",
-    width: "6rem",
+    width: "6.5rem",
     align: "right",
     cell: (row) => row.versions,
   },
   {
     id: "updated",
     header: "Updated",
-    width: "8rem",
+    width: "9.5rem",
     cell: (row) => <Time at={row.latest?.created ?? row.created} />,
   },
 ];

@@ -21,10 +21,10 @@ export function ProblemCard({ problem }: { problem: Schemas["PipelineProblem"] }
 export function Warnings({ texts }: { texts: string[] }) {
   if (!texts.length) return null;
   return (
-    <ul className="flex flex-col gap-1 rounded-lg border border-line bg-surface px-4 py-2">
+    <ul className="flex flex-col gap-1 text-quiet">
       {texts.map((text) => (
         <li key={text} className="flex items-start gap-2">
-          <Info aria-hidden size={15} className="mt-1 shrink-0 text-quiet" /> {text}
+          <Info aria-hidden size={15} className="mt-0.5 shrink-0" /> {text}.
         </li>
       ))}
     </ul>

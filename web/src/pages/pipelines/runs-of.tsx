@@ -99,7 +99,7 @@ function columns(archive: (run: Activity) => void): Column<Activity>[] {
     {
       id: "state",
       header: "State",
-      width: "8rem",
+      width: "9rem",
       cell: (run) => <StateBadge state={run.state} />,
     },
     {
@@ -115,7 +115,7 @@ function columns(archive: (run: Activity) => void): Column<Activity>[] {
         );
       },
     },
-    { id: "started", header: "Started", width: "8rem", cell: (run) => <Time at={run.started} /> },
+    { id: "started", header: "Started", width: "9.5rem", cell: (run) => <Time at={run.started} /> },
     {
       id: "seconds",
       header: "Duration",

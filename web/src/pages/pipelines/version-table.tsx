@@ -37,7 +37,12 @@ export function VersionTable({ pipeline }: { pipeline: Schemas["PipelineWithVers
       width: "minmax(12rem, 2fr)",
       cell: (row) => <span className="text-quiet">{row.description || "–"}</span>,
     },
-    { id: "created", header: "Uploaded", width: "9rem", cell: (row) => <Time at={row.created} /> },
+    {
+      id: "created",
+      header: "Uploaded",
+      width: "9.5rem",
+      cell: (row) => <Time at={row.created} />,
+    },
     {
       id: "actions",
       header: "Actions",

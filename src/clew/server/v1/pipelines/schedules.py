@@ -41,6 +41,10 @@ class Trigger(BaseModel):
     ends: AwareDatetime | None = None
 
 
+class TimesQuery(Trigger):
+    count: Annotated[int, Field(ge=1, le=20)] = 5
+
+
 class ScheduleRequest(Trigger):
     """A schedule to be created. The pipeline is given as for a run; without `version`, each run
     uses the newest version of the pipeline."""
@@ -116,14 +120,11 @@ def create_schedule(
 
 
 @router.get("/schedule-times")
-def list_times(
-    trigger: Annotated[Trigger, Query()],
-    count: Annotated[int, Query(ge=1, le=20)] = 5,
-) -> ScheduleTimes:
+def list_times(query: Annotated[TimesQuery, Query()]) -> ScheduleTimes:
     """The next times of a schedule that would be created now. Empty: it would never run."""
-    schedule = NewSchedule(experiment="", name="", **_read_trigger(trigger))
+    schedule = NewSchedule(experiment="", name="", **_read_trigger(query))
     first = schedules.first_tick(schedule, time.time_ns())
-    ticks = schedules.following_ticks(schedule, first, count)
+    ticks = schedules.following_ticks(schedule, first, query.count)
     return ScheduleTimes(times=tuple(map(from_nanoseconds, ticks)))
 
 

@@ -2,7 +2,7 @@ import { listOf, part, textOf } from "./ir";
 
 const HEADER =
   /^\s*import kfp\nfrom kfp import dsl\nfrom kfp\.dsl import \*\nfrom typing import \*\n/;
-const INSTALL = /pip install ([^&\n]*?)(?:\s*&&|\s*;|\n|$)/g;
+const INSTALL = /pip install ((?:'[^']*'|"[^"]*"|[^&;\n'"])*)/g;
 const RUNTIME = /^(kfp(==.*)?|typing-extensions.*)$/;
 
 export interface Container {

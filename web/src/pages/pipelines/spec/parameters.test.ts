@@ -96,7 +96,7 @@ test("takes nothing for what is optional", () => {
 test("sends only what differs from the defaults", () => {
   const texts = initialTexts(parameters, { epochs: 30, size: 1 });
   expect(texts).toMatchObject({ epochs: "30", rate: "0.1", shuffle: "false", note: "" });
-  expect(texts.layers).toBe("[\n  32,\n  64\n]");
+  expect(texts.layers).toBe("[32, 64]");
   const { values, errors } = parseForm(parameters, { ...texts, name: "Ada" });
   expect(errors).toEqual({});
   expect(values).toEqual({ name: "Ada", epochs: 30, size: 1 });
@@ -107,4 +107,12 @@ test("shows what a run of another client was given as text", () => {
   expect(toText("30", "integer")).toBe("30");
   expect(toText("[1]", "list")).toBe("[1]");
   expect(toText(undefined, "text")).toBe("");
+});
+
+test("shows short lists and structures in one line, without changing them", () => {
+  expect(toText({ a: [1, "b"], c: {} }, "structure")).toBe('{"a": [1, "b"], "c": {}}');
+  for (const value of [["[ 1", "{ }"], ["a\n  b"], { "x ]": "[ " }])
+    expect(JSON.parse(toText(value, "list"))).toEqual(value);
+  const long = Array.from({ length: 40 }, (_, n) => n);
+  expect(toText(long, "list").split("\n")).toHaveLength(42);
 });

@@ -45,11 +45,25 @@ export function readArtifactInputs(spec: unknown): string[] {
   return Object.keys(part(spec, "root", "inputDefinitions", "artifacts"));
 }
 
+const MAX_LINE = 70;
+
+function sameJson(text: string, value: unknown): boolean {
+  try {
+    return sameValue(JSON.parse(text), value);
+  } catch {
+    return false;
+  }
+}
+
 /** A value as it stands in the control of the form. */
 export function toText(value: unknown, kind: Kind): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "string") return value;
-  return JSON.stringify(value, null, kind === "list" || kind === "structure" ? 2 : undefined);
+  if (kind !== "list" && kind !== "structure") return JSON.stringify(value);
+  const indented = JSON.stringify(value, null, 2);
+  const line = indented.replace(/\n\s*/g, " ").replace(/([[{]) | ([\]}])/g, "$1$2");
+  // A text with line breaks or brackets may have been changed: then it stays as it is.
+  return line.length <= MAX_LINE && sameJson(line, value) ? line : indented;
 }
 
 export type Parsed = { value: unknown } | { error: string } | { missing: true };

@@ -65,9 +65,11 @@ export function ParameterFields({ parameters, texts, errors, showMissing, onChan
 }
 
 function hint({ kind, description, required, initial }: Parameter): string {
-  const type = TYPES[kind];
-  const optional = !required && initial === undefined ? "; optional" : "";
-  return description ? `${description} ${type}${optional}.` : `${type}${optional}.`;
+  const words = [kind === "text" && description ? "" : TYPES[kind]];
+  if (!required && initial === undefined) words.push("Optional");
+  return [description, ...words.filter(Boolean).map((word) => `${word}.`)]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function isMultiline({ kind, initial }: Parameter): boolean {
