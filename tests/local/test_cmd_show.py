@@ -109,7 +109,8 @@ def test_what_surrounded_it(clew: Project) -> None:
     clew.write("tracked", "2\n")
     run = clew.shell("true")["id"]
     shown = clew.json("show", run)
-    assert shown["git"] == {"commit": git("rev-parse", "HEAD"), "dirty": True}
+    commit, branch = git("rev-parse", "HEAD"), git("branch", "--show-current")
+    assert shown["git"] == {"commit": commit, "dirty": True, "branch": branch}
     assert shown["agent"] == subprocess.check_output(["id", "-un"], text=True).strip()
     environment = shown["environment"]
     assert environment["kernel"]["release"] == os.uname().release
