@@ -1,7 +1,7 @@
 """Records of many executions and pipeline runs, written directly: for pages that show many.
 
-They look like a search for the best settings of a training program: with parameters, metrics, curves
-of TensorBoard, Git commits, packages, tags, failures, and code that was changed once.
+They look like a search for the best settings of a training program: with parameters, metrics,
+curves of TensorBoard, Git commits, packages, tags, failures, and code that was changed once.
 """
 
 import json

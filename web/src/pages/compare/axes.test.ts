@@ -69,6 +69,7 @@ test("a brush selects the entries within all ranges", () => {
 test("a drag in any direction is a range, a click is none", () => {
   expect(brush(0.8, 0.2)).toEqual([0.2, 0.8]);
   expect(brush(-1, 2)).toEqual([0, 1]);
+  expect(brush(0.985, 0.4)).toEqual([0.4, 1]);
   expect(brush(0.5, 0.5)).toBeNull();
 });
 

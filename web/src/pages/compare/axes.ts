@@ -95,9 +95,13 @@ export function isWithin(axes: Axis[], ranges: Record<string, Range>, entry: num
   });
 }
 
+/** The ends of an axis are hard to hit: a place that is almost there is there. */
+const SNAP = 0.03;
+
 /** The range between two places where a pointer was; null if it has hardly moved. */
 export function brush(from: number, to: number): Range | null {
-  const clamp = (place: number) => Math.round(Math.min(1, Math.max(0, place)) * 1000) / 1000;
+  const clamp = (place: number) =>
+    place < SNAP ? 0 : place > 1 - SNAP ? 1 : Math.round(place * 1000) / 1000;
   const range: Range = [clamp(Math.min(from, to)), clamp(Math.max(from, to))];
-  return range[1] - range[0] < 0.01 ? null : range;
+  return Math.abs(to - from) < 0.01 ? null : range;
 }

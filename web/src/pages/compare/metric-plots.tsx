@@ -80,7 +80,7 @@ export function MetricPlots({ comparison, search, onChange }: Props) {
             aria-label={name}
             className="min-w-0 rounded-lg border border-line bg-surface p-4"
           >
-            <h3 className="mb-2 font-medium break-words">{name}</h3>
+            <h2 className="mb-2 font-medium break-words">{name}</h2>
             {curves.length > 0 ? (
               <Suspense fallback={<Skeleton lines={6} />}>
                 <CurvePlot curves={curves} log={log} weight={weight} />

@@ -67,7 +67,7 @@ export function ParallelTab({ comparison, search, onChange }: Props) {
       </section>
       <div className="grid gap-4 lg:grid-cols-2">
         <section aria-label="Axes" className="rounded-lg border border-line bg-surface p-4">
-          <h3 className="mb-2 font-medium">Axes</h3>
+          <h2 className="mb-2 font-medium">Axes</h2>
           <div className="grid max-h-72 grid-cols-1 gap-x-4 overflow-y-auto sm:grid-cols-2">
             {axes.slice(0, MOST_CHOICES).map((axis) => (
               <div key={axis.id} className="min-w-0 py-0.5 break-all">
@@ -91,7 +91,7 @@ export function ParallelTab({ comparison, search, onChange }: Props) {
           </div>
         </section>
         <section aria-label="Ranges" className="rounded-lg border border-line bg-surface p-4">
-          <h3 className="mb-2 font-medium">Ranges</h3>
+          <h2 className="mb-2 font-medium">Ranges</h2>
           <div className="flex max-h-72 flex-col gap-2 overflow-y-auto">
             {shown.filter(varies).map((axis) => (
               <RangeFields

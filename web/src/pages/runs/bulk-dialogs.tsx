@@ -93,7 +93,7 @@ function TextDialog({
 export function RemoveDialog({ ids, onClose, onDone }: Props & { onDone: () => void }) {
   const refetch = useRefetchActivities();
   const preview = useQuery({
-    queryKey: ["activities", "removal", ids],
+    queryKey: ["removal", ids],
     queryFn: () => removeExecutions(ids, true),
     retry: false,
   });

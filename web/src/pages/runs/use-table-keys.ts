@@ -27,6 +27,8 @@ interface Options {
 export function useTableKeys(options: Options): void {
   const latest = useRef(options);
   latest.current = options;
+  // The focus follows a moment later, when the row is drawn: the next key may come before that.
+  const started = useRef(false);
   useEffect(() => {
     function handle(event: KeyboardEvent) {
       const { scroller, active, length, move, act } = latest.current;
@@ -43,14 +45,16 @@ export function useTableKeys(options: Options): void {
       let next: number | null = null;
       if (key === "Home") next = 0;
       else if (key === "End") next = length - 1;
-      else if (key in STEPS) next = onRow ? active + (STEPS[key] as number) : active;
+      else if (key in STEPS)
+        next = onRow || started.current ? active + (STEPS[key] as number) : active;
       if (next !== null) {
         event.preventDefault();
         next = Math.min(length - 1, Math.max(0, next));
+        started.current = true;
         move(next);
         focusRow(scroller.current, next);
       } else if (ACTIONS.includes(key)) {
-        if (key === "x" && !onRow && !inside(scroller.current, target)) return;
+        if (key === "x" && !onRow && !started.current && !inside(scroller.current, target)) return;
         event.preventDefault();
         act(key);
       }
