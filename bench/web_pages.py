@@ -78,8 +78,10 @@ class Case:
     """What the user does while frames are measured."""
     before: Callable[[Path], None] | None = None
     """What must be in the project's directory before the server starts."""
+    command: tuple[str, ...] = ("server",)
+    """What serves the project: `clew server` or `clew up`."""
     options: tuple[str, ...] = ("--runs", "0")
-    """Of `clew server`."""
+    """Of that command."""
 
 
 def measure_frames(page: Page, move: Callable[[Page], None]) -> list[float]:
@@ -142,11 +144,49 @@ def send_executions(served: Served, count: int, name: str = "train") -> None:
             client.post("/api/v1/events", content=lines, headers=headers).raise_for_status()
 
 
+def make_notebooks(folder: Path) -> None:
+    """1,000 notebooks that are stopped, in the back end of this machine."""
+    from clew.api.local.project import open_local_project
+    from clew.settings import load
+    from clew.workloads.annotations import LAST_ACTIVITY, STOPPED
+    from clew.workloads.local.local_backend import LocalBackend
+
+    os.chdir(folder)
+    with open_local_project(load()) as project:
+        backend = LocalBackend(project.directory)
+    for number in range(1000):
+        name = f"study-{number}"
+        notes = {STOPPED: "2026-01-05T10:00:00Z", LAST_ACTIVITY: "2026-01-05T09:00:00Z"}
+        claim = {"persistentVolumeClaim": {"claimName": "project"}}
+        mount = {"name": "project", "mountPath": "/home/jovyan"}
+        container = {"name": name, "image": "this-machine", "volumeMounts": [mount]}
+        pod = {"containers": [container], "volumes": [{"name": "project", **claim}]}
+        backend.create(
+            {
+                "apiVersion": "kubeflow.org/v1",
+                "kind": "Notebook",
+                "metadata": {"name": name, "namespace": "local", "annotations": notes},
+                "spec": {"template": {"spec": pod}},
+            }
+        )
+    backend.close()
+
+
 CASES = (
     Case(
         name="10,000 runs",
         fill=lambda served: send_executions(served, 10_000),
         path="/runs",
+        ready="[role=row][aria-rowindex='2']",
+        move=scroll("[role=table]"),
+    ),
+    Case(
+        name="1,000 notebooks",
+        command=("up", "--no-browser"),
+        options=(),
+        before=make_notebooks,
+        fill=lambda served: None,
+        path="/notebooks",
         ready="[role=row][aria-rowindex='2']",
         move=scroll("[role=table]"),
     ),
@@ -222,7 +262,7 @@ def serve(case: Case, folder: Path) -> Iterator[Served]:
     subprocess.run([CLEW, "init"], check=True, capture_output=True, **given)
     if case.before is not None:
         case.before(folder)
-    command = [CLEW, "server", "--port", "0", "--json", *case.options]
+    command = [CLEW, *case.command, "--port", "0", "--json", *case.options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **given
     ) as process:
