@@ -8,7 +8,7 @@ import { Page } from "@/components/page";
 import type { BackendInfo } from "../api/documents";
 import { useBackend } from "../api/queries";
 import { NamespaceSelect } from "./namespace";
-import { NoBackend } from "./no-backend";
+import { NoBackend, NoFeature } from "./no-backend";
 import { arrange, type ListSearch, type SortKeys, sortOf } from "./search";
 import { useNarrow } from "./use-narrow";
 
@@ -30,9 +30,12 @@ export interface ListOptions<Row> {
 /** The page of a list, once the back end is known. */
 export function WithBackend({
   title,
+  feature,
   children,
 }: {
   title: string;
+  /** What the page needs. */
+  feature?: "notebooks" | "tensorboards" | "volumes";
   children: (backend: BackendInfo) => ReactNode;
 }) {
   const { data, error, refetch } = useBackend();
@@ -54,6 +57,13 @@ export function WithBackend({
     return (
       <Page title={title}>
         <NoBackend />
+      </Page>
+    );
+  }
+  if (feature && !data.features[feature]) {
+    return (
+      <Page title={title}>
+        <NoFeature />
       </Page>
     );
   }

@@ -9,3 +9,13 @@ export function NoBackend() {
     </EmptyState>
   );
 }
+
+/** What a cluster shows on which the operator is not installed. */
+export function NoFeature() {
+  return (
+    <EmptyState title="This cluster has none of these" command="kubectl apply -k deploy/">
+      The operator of Clew, or that of Kubeflow, is not installed on it. An administrator installs
+      it with this command, in the directory of Clew.
+    </EmptyState>
+  );
+}

@@ -4,8 +4,9 @@ import { ErrorCard } from "@/components/feedback";
 
 /** A dialog that says why an action failed, where there is no place for the error. */
 export function useFailure(error: unknown, onClose: () => void): ReactNode {
+  if (!error) return null;
   return (
-    <Dialog open={Boolean(error)} onClose={onClose} title="This did not work">
+    <Dialog open onClose={onClose} title="This did not work">
       <ErrorCard error={error} />
     </Dialog>
   );

@@ -18,7 +18,11 @@ const TITLE = "New notebook";
 const route = getRouteApi("/notebooks/new");
 
 export function NewNotebookPage() {
-  return <WithBackend title={TITLE}>{(backend) => <NewNotebook backend={backend} />}</WithBackend>;
+  return (
+    <WithBackend title={TITLE} feature="notebooks">
+      {(backend) => <NewNotebook backend={backend} />}
+    </WithBackend>
+  );
 }
 
 function NewNotebook({ backend }: { backend: BackendInfo }) {

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { CirclePause, CirclePlay, ExternalLink, Pencil, ScrollText, Trash2 } from "lucide-react";
-import { useState } from "react";
+import { memo, useState } from "react";
 import { Button, ExternalButton, IconButton } from "@/components/button";
 import type { MenuItem } from "@/components/menu";
 import { setStopped } from "../api/actions";
@@ -21,7 +21,8 @@ function useStopping({ namespace, name }: Notebook) {
   });
 }
 
-export function NotebookRowActions({ notebook }: { notebook: Notebook }) {
+/** Kept while the list scrolls: a row that moves is not drawn again. */
+export const NotebookRowActions = memo(({ notebook }: { notebook: Notebook }) => {
   const { namespace, name, status } = notebook;
   const navigate = useNavigate();
   const [deleting, setDeleting] = useState(false);
@@ -66,11 +67,11 @@ export function NotebookRowActions({ notebook }: { notebook: Notebook }) {
           {isStopped ? <CirclePlay size={17} aria-hidden /> : <CirclePause size={17} aria-hidden />}
         </IconButton>
       )}
-      <DeleteNotebook notebook={notebook} open={deleting} onClose={() => setDeleting(false)} />
+      {deleting && <DeleteNotebook notebook={notebook} open onClose={() => setDeleting(false)} />}
       {failure}
     </RowActions>
   );
-}
+});
 
 /** The same actions on the notebook's own page. */
 export function NotebookPageActions({ notebook }: { notebook: Notebook }) {

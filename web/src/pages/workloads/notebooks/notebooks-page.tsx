@@ -33,7 +33,9 @@ const text = (row: NotebookItem) =>
 
 export function NotebooksPage() {
   return (
-    <WithBackend title="Notebooks">{(backend) => <NotebookList backend={backend} />}</WithBackend>
+    <WithBackend title="Notebooks" feature="notebooks">
+      {(backend) => <NotebookList backend={backend} />}
+    </WithBackend>
   );
 }
 

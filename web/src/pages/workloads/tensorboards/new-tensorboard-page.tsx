@@ -28,7 +28,9 @@ const route = getRouteApi("/tensorboards/new");
 
 export function NewTensorboardPage() {
   return (
-    <WithBackend title={TITLE}>{(backend) => <NewTensorboard backend={backend} />}</WithBackend>
+    <WithBackend title={TITLE} feature="tensorboards">
+      {(backend) => <NewTensorboard backend={backend} />}
+    </WithBackend>
   );
 }
 

@@ -64,7 +64,7 @@ export function TensorboardRowActions({ board }: { board: TensorboardItem }) {
           {isStopped ? <CirclePlay size={17} aria-hidden /> : <CirclePause size={17} aria-hidden />}
         </IconButton>
       )}
-      <DeleteTensorboard board={board} open={deleting} onClose={() => setDeleting(false)} />
+      {deleting && <DeleteTensorboard board={board} open onClose={() => setDeleting(false)} />}
       {failure}
     </RowActions>
   );

@@ -81,7 +81,7 @@ const COLUMNS: Column<TensorboardItem>[] = [
 
 export function TensorboardsPage() {
   return (
-    <WithBackend title="TensorBoards">
+    <WithBackend title="TensorBoards" feature="tensorboards">
       {(backend) => <TensorboardList backend={backend} />}
     </WithBackend>
   );

@@ -23,7 +23,11 @@ const LOCAL_SIZE = "1Gi";
 const route = getRouteApi("/volumes/new");
 
 export function NewVolumePage() {
-  return <WithBackend title={TITLE}>{(backend) => <NewVolume backend={backend} />}</WithBackend>;
+  return (
+    <WithBackend title={TITLE} feature="volumes">
+      {(backend) => <NewVolume backend={backend} />}
+    </WithBackend>
+  );
 }
 
 function NewVolume({ backend }: { backend: BackendInfo }) {
@@ -159,14 +163,14 @@ function ClusterFields({
   const found = useQuery({ ...snapshotsQuery(namespace), enabled: snapshots }).data ?? [];
   return (
     <div className="grid gap-4 sm:grid-cols-2">
-      <Field label="Content">
+      <Field label="Content" hint={snapshots ? undefined : `Empty, as ${noSnapshots(false)}.`}>
         <Select
           value={values.snapshot === null ? "empty" : "snapshot"}
           onChange={(event) => set({ snapshot: event.target.value === "empty" ? null : "" })}
         >
           <option value="empty">Empty</option>
           <option value="snapshot" disabled={!snapshots}>
-            From a snapshot{snapshots ? "" : ` (${noSnapshots(false)})`}
+            From a snapshot
           </option>
         </Select>
       </Field>

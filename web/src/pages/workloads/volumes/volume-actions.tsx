@@ -88,7 +88,7 @@ export function VolumeRowActions({
           <span className="sr-only">{volume.name} in a new tab</span>
         </ExternalButton>
       )}
-      <DeleteVolume volume={volume} open={deleting} onClose={() => setDeleting(false)} />
+      {deleting && <DeleteVolume volume={volume} open onClose={() => setDeleting(false)} />}
       {failure}
     </RowActions>
   );

@@ -118,7 +118,11 @@ function Users({ volume }: { volume: VolumeItem }) {
 }
 
 export function VolumesPage() {
-  return <WithBackend title="Volumes">{(backend) => <VolumeList backend={backend} />}</WithBackend>;
+  return (
+    <WithBackend title="Volumes" feature="volumes">
+      {(backend) => <VolumeList backend={backend} />}
+    </WithBackend>
+  );
 }
 
 function VolumeList({ backend }: { backend: BackendInfo }) {

@@ -17,7 +17,7 @@ import {
 
 /** The workspace and the data volumes. */
 export function VolumeFields(props: SectionProps) {
-  const { form, change, config } = props;
+  const { form, change, config, backend } = props;
   const workspaceFixed = isReadOnly(config, "workspaceVolume");
   const dataFixed = isReadOnly(config, "dataVolumes");
   const replace = (key: string, volume: VolumeChoice | null) =>
@@ -26,6 +26,8 @@ export function VolumeFields(props: SectionProps) {
     <>
       <p className="text-quiet">
         What you save in volumes is kept when the notebook is stopped or deleted.
+        {!backend.features.snapshots &&
+          ` New volumes begin empty: ${noSnapshots(backend.kind === "local")} from which they could be copied.`}
       </p>
       {form.workspace ? (
         <VolumeRow
@@ -108,7 +110,7 @@ function VolumeRow({
             <option value="new">New volume</option>
             <option value="existing">Existing volume</option>
             <option value="snapshot" disabled={!backend.features.snapshots}>
-              From a snapshot{backend.features.snapshots ? "" : ` (${noSnapshots(local)})`}
+              From a snapshot{backend.features.snapshots ? "" : ` (${lacking(local)})`}
             </option>
             {volume.other && <option value="other">{Object.keys(volume.other)[0]}</option>}
           </Select>
@@ -256,5 +258,9 @@ export function changeSource(volume: VolumeChoice, source: VolumeSource): Partia
 }
 
 export function noSnapshots(local: boolean): string {
+  return local ? "this machine has no snapshots" : "this cluster has no snapshots";
+}
+
+function lacking(local: boolean): string {
   return local ? "this machine has none" : "this cluster has none";
 }
