@@ -93,7 +93,9 @@ export function DataTable<Row>(props: Props<Row>) {
                 data-row={item.index}
                 className="absolute inset-x-0 grid items-center border-b border-line hover:bg-sunken focus-visible:-outline-offset-2"
                 style={{ ...grid, height: ROW_HEIGHT, top: item.start }}
-                onClick={() => props.onOpen?.(row)}
+                onClick={(event) => {
+                  if (!isControl(event.target)) props.onOpen?.(row);
+                }}
                 onKeyDown={(event) => {
                   if (event.target !== event.currentTarget) return;
                   if (event.key === "Enter") props.onOpen?.(row);
@@ -129,6 +131,11 @@ export function DataTable<Row>(props: Props<Row>) {
       </div>
     </div>
   );
+}
+
+/** Whether a click is for a link or a button in a row, and not for the row. */
+function isControl(target: EventTarget): boolean {
+  return target instanceof Element && target.closest("a, button, input, label, select") !== null;
 }
 
 function HeaderRow<Row>({

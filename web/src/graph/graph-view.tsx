@@ -31,6 +31,8 @@ export interface GraphViewProps {
 }
 
 const NODE_TYPES = { box: Box };
+/** Without a handler, xyflow makes its nodes, and so our buttons, deaf to the mouse. */
+const letClicksPass = () => {};
 /** Below this scale nobody can read text: it is left out, which keeps large graphs smooth. */
 const READABLE = 0.42;
 /** From here on only what is in the window is in the document. */
@@ -115,6 +117,7 @@ function Canvas({
           edgesFocusable={false}
           elementsSelectable={false}
           disableKeyboardA11y
+          onNodeClick={letClicksPass}
           onlyRenderVisibleElements={nodes.length > MANY}
           minZoom={0.03}
           maxZoom={2}

@@ -80,7 +80,7 @@ export function ExperimentsPage() {
       {search.experiment && data && (
         <ExperimentDialog
           experiment={data.find((one) => one.id === search.experiment)}
-          onClose={() => change({ experiment: undefined })}
+          onClose={() => change({ experiment: undefined, marked: undefined })}
         />
       )}
       <ConfirmDialog
@@ -112,7 +112,6 @@ function columns(onArchive: (experiment: Experiment) => void): Column<Experiment
             to="/experiments"
             search={{ experiment: row.id, archived: row.archived || undefined }}
             className="truncate font-medium hover:underline"
-            onClick={(event) => event.stopPropagation()}
           >
             {row.name}
           </Link>
@@ -148,10 +147,7 @@ function columns(onArchive: (experiment: Experiment) => void): Column<Experiment
       cell: (row) => (
         <IconButton
           label={`${row.archived ? "Unarchive" : "Archive"} ${row.name}`}
-          onClick={(event) => {
-            event.stopPropagation();
-            onArchive(row);
-          }}
+          onClick={() => onArchive(row)}
         >
           {row.archived ? (
             <ArchiveRestore size={15} aria-hidden />

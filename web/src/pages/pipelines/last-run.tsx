@@ -11,7 +11,6 @@ export function LastRun({ run }: { run: Schemas["LastRun"] | null }) {
       to="/runs/$id"
       params={{ id: run.uid }}
       className="inline-flex items-center gap-2 hover:underline"
-      onClick={(event) => event.stopPropagation()}
     >
       <StateBadge state={run.state} /> <Time at={run.created} />
     </Link>

@@ -26,7 +26,6 @@ const COLUMNS: Column<Pipeline>[] = [
           to="/pipelines/$id"
           params={{ id: row.id }}
           className="truncate font-medium hover:underline"
-          onClick={(event) => event.stopPropagation()}
         >
           {row.display_name}
         </Link>

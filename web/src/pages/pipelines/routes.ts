@@ -24,13 +24,25 @@ export interface StartSearch {
   when?: "schedule";
 }
 
+/** What pages with a list of runs have in their URLs. */
+export interface RunsSearch {
+  /** The ids of the selected runs. */
+  marked?: string;
+  archivedRuns?: true;
+}
+
+function runsSearch(search: Search): RunsSearch {
+  const archived = search.archivedRuns === true || search.archivedRuns === "true";
+  return { marked: text(search.marked), archivedRuns: archived || undefined };
+}
+
 export interface PipelinesSearch {
   q?: string;
   /** The upload dialog is open. */
   upload?: string;
 }
 
-export interface PipelineSearch {
+export interface PipelineSearch extends RunsSearch {
   version?: string;
   tab?: PipelineTab;
   /** The selected task. */
@@ -40,11 +52,11 @@ export interface PipelineSearch {
   upload?: string;
 }
 
-export interface SchedulesSearch {
+export interface SchedulesSearch extends RunsSearch {
   schedule?: string;
 }
 
-export interface ExperimentsSearch {
+export interface ExperimentsSearch extends RunsSearch {
   experiment?: string;
   archived?: true;
   create?: true;
@@ -81,6 +93,7 @@ const pipeline = createRoute({
     tab: oneOf(PIPELINE_TABS, search.tab),
     task: text(search.task),
     toggled: text(search.toggled),
+    ...runsSearch(search),
     upload: text(search.upload),
   }),
   component: lazyRouteComponent(() => import("./pipeline-page"), "PipelinePage"),
@@ -89,7 +102,10 @@ const pipeline = createRoute({
 const schedules = createRoute({
   getParentRoute: () => rootRoute,
   path: "/schedules",
-  validateSearch: (search: Search): SchedulesSearch => ({ schedule: text(search.schedule) }),
+  validateSearch: (search: Search): SchedulesSearch => ({
+    schedule: text(search.schedule),
+    ...runsSearch(search),
+  }),
   component: lazyRouteComponent(() => import("./schedules/schedules-page"), "SchedulesPage"),
 });
 
@@ -97,6 +113,7 @@ const experiments = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments",
   validateSearch: (search: Search): ExperimentsSearch => ({
+    ...runsSearch(search),
     experiment: text(search.experiment),
     archived: search.archived === true || search.archived === "true" || undefined,
     create: search.create === true || search.create === "true" || undefined,

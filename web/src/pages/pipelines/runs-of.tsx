@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
-import { Archive, ArchiveRestore, Copy } from "lucide-react";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Archive, ArchiveRestore, Copy, GitCompareArrows } from "lucide-react";
 import { useState } from "react";
 import { ButtonLink, IconButton } from "@/components/button";
 import { type Column, DataTable } from "@/components/data-table";
@@ -9,9 +9,11 @@ import { Checkbox } from "@/components/field";
 import { StateBadge } from "@/components/state-badge";
 import { Duration, Time } from "@/components/time";
 import { type Activity, archiveRun, type RunFilter, runsQuery } from "./api";
-import type { StartSearch } from "./routes";
+import type { RunsSearch, StartSearch } from "./routes";
 
-/** The newest runs of a pipeline, schedule or experiment. */
+const MAX_COMPARED = 10;
+
+/** The newest runs of a pipeline, schedule or experiment. The URL has what is selected. */
 export function RunsOf({
   filter,
   empty,
@@ -21,11 +23,14 @@ export function RunsOf({
   empty: string;
   start?: StartSearch;
 }) {
-  const [archived, setArchived] = useState(false);
+  const { archivedRuns: archived = false, marked: text } = useSearch({ strict: false });
   const [failure, setFailure] = useState<unknown>(null);
   const client = useQueryClient();
   const navigate = useNavigate();
   const { data, error, refetch } = useQuery(runsQuery({ ...filter, archived }));
+  const selected = new Set(text?.split(",") ?? []);
+  const change = (changes: RunsSearch) =>
+    navigate({ to: ".", search: (before) => ({ ...before, ...changes }), replace: true });
   if (error) return <ErrorCard error={error} retry={refetch} />;
   if (!data) return <Skeleton />;
   async function archive(run: Activity) {
@@ -37,6 +42,11 @@ export function RunsOf({
       setFailure(problem);
     }
   }
+  function toggle(id: string) {
+    const next = new Set(selected);
+    if (!next.delete(id)) next.add(id);
+    change({ marked: [...next].join(",") || undefined });
+  }
   return (
     <div className="flex flex-col gap-3">
       {failure !== null && <ErrorCard error={failure} />}
@@ -45,7 +55,8 @@ export function RunsOf({
           label="Runs"
           columns={columns(archive)}
           rows={data.activities}
-          rowKey={(row) => row.uid}
+          rowKey={(row) => row.id}
+          selection={{ selected, onToggle: toggle }}
           onOpen={(row) => navigate({ to: "/runs/$id", params: { id: row.id } })}
         />
       ) : (
@@ -64,8 +75,17 @@ export function RunsOf({
         <Checkbox
           label="Show archived runs"
           checked={archived}
-          onChange={(event) => setArchived(event.target.checked)}
+          onChange={(event) => change({ archivedRuns: event.target.checked || undefined })}
         />
+        {selected.size >= 2 && selected.size <= MAX_COMPARED ? (
+          <ButtonLink to="/compare" search={{ id: [...selected] }}>
+            <GitCompareArrows size={15} aria-hidden /> Compare {selected.size} runs
+          </ButtonLink>
+        ) : (
+          data.activities.length > 1 && (
+            <span className="text-quiet">Select two to ten runs to compare them.</span>
+          )
+        )}
         {(data.total ?? 0) > data.activities.length && (
           <span className="text-quiet">
             The newest {data.activities.length} of {data.total?.toLocaleString("en")} are shown.
@@ -88,7 +108,6 @@ function columns(archive: (run: Activity) => void): Column<Activity>[] {
             to="/runs/$id"
             params={{ id: run.id }}
             className="truncate font-medium hover:underline"
-            onClick={(event) => event.stopPropagation()}
           >
             {run.name || run.id}
           </Link>
@@ -141,10 +160,7 @@ function columns(archive: (run: Activity) => void): Column<Activity>[] {
           <IconButton
             label={`${run.archived ? "Unarchive" : "Archive"} ${run.name || run.id}`}
             className="px-2"
-            onClick={(event) => {
-              event.stopPropagation();
-              archive(run);
-            }}
+            onClick={() => archive(run)}
           >
             {run.archived ? (
               <ArchiveRestore size={15} aria-hidden />

@@ -35,7 +35,9 @@ export function TaskPanel({
       <div className="flex flex-col gap-4">
         <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1">
           <Row label="Kind">{task.kind}</Row>
-          {task.summary && task.summary !== task.kind && <Row label="Runs">{task.summary}</Row>}
+          {task.summary && task.kind !== "Python function" && (
+            <Row label="Runs">{task.summary}</Row>
+          )}
           {task.parent && <Row label="In">{task.parent}</Row>}
           {container && (
             <Row label="Image">

@@ -87,10 +87,7 @@ function columns(
         <button
           type="button"
           className="max-w-full truncate font-medium hover:underline"
-          onClick={(event) => {
-            event.stopPropagation();
-            open(row.id);
-          }}
+          onClick={() => open(row.id)}
         >
           {row.name}
         </button>
@@ -134,10 +131,7 @@ function columns(
         <Button
           look="quiet"
           aria-label={`${row.enabled ? "Disable" : "Enable"} ${row.name}`}
-          onClick={(event) => {
-            event.stopPropagation();
-            toggle(row);
-          }}
+          onClick={() => toggle(row)}
         >
           {row.enabled ? "Disable" : "Enable"}
         </Button>

@@ -93,6 +93,7 @@ test("knows what each task is", () => {
   expect(summary("for-loop-3")).toBe("for each item of sort.Output");
   expect(summary("condition-1")).toBe("if sort.Output == 'heads'");
   expect(summary("report")).toBe("runs even if others failed");
+  expect(summary("for-loop-1/train")).toBe("numpy==1.26");
 });
 
 test("draws open groups as frames, with links between tasks of a group", () => {

@@ -126,7 +126,8 @@ function summarize(kind: TaskKind, task: Json, executor: Json, siblings: string[
     return textOf(uri.constant) || "imports an artifact";
   }
   if (kind === "container") return readContainer(executor)?.image ?? "";
-  return kind === "pipeline" ? "a pipeline of its own" : kind;
+  if (kind === "pipeline") return "a pipeline of its own";
+  return readContainer(executor)?.packages.join(", ") ?? "";
 }
 
 function describeLoop(task: Json, siblings: string[]): string {
@@ -175,7 +176,9 @@ export function buildPipelineGraph(
       parent,
       title: task.name,
       subtitle:
-        open || !isGroup(task) ? task.summary : `${countTasks(tasks, task)} · ${task.summary}`,
+        open || !isGroup(task)
+          ? task.summary || undefined
+          : `${countTasks(tasks, task)} · ${task.summary}`,
       kind: task.kind,
       icon: ICONS[task.kind],
       tone: isGroup(task) ? "accent" : "neutral",
