@@ -108,7 +108,15 @@ def test_the_command_line_uses_a_token(server: Server, client: httpx2.Client) ->
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"name": ""}, {"name": " "}, {"name": "a\nb"}, {"name": "x", "days": 366}, {"name": 1}],
+    [
+        {},
+        {"name": ""},
+        {"name": " "},
+        {"name": "a\nb"},
+        {"name": "a\0b"},
+        {"name": "x", "days": 366},
+        {"name": 1},
+    ],
 )
 def test_a_malformed_request_is_refused(client: httpx2.Client, body: dict[str, object]) -> None:
     assert client.post(TOKENS, json=body).status_code == 422

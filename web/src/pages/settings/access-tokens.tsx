@@ -82,7 +82,7 @@ function TokenTable({
 }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, also with the keyboard
-    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Access tokens">
+    <div className="relative overflow-x-auto" tabIndex={0} role="region" aria-label="Access tokens">
       <table className="w-full min-w-[34rem] text-left">
         <thead className="text-quiet">
           <tr className="border-b border-line">

@@ -29,7 +29,9 @@ class TokenRequest(BaseModel):
 
     name: Annotated[
         str,
-        StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f]*\S[^\x00-\x1f]*$"),
+        StringConstraints(
+            min_length=1, max_length=100, pattern=r"^[^\x00-\x1f]*[^\x00-\x20][^\x00-\x1f]*$"
+        ),
         Field(description="What it is for.", examples=["CI"]),
     ]
     days: Annotated[int, Field(ge=1, le=MAX_DAYS, description="How long it is valid.")] = 30
