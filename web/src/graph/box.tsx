@@ -46,7 +46,7 @@ export const Box = memo(function Box({ data }: NodeProps) {
         data-node={node.id}
         tabIndex={tabIndex}
         aria-pressed={isSelected}
-        aria-label={[node.kind, node.title, node.subtitle].filter(Boolean).join(", ")}
+        aria-label={[`${node.kind},`, node.title, node.subtitle].filter(Boolean).join(" ")}
         title={[node.title, node.subtitle].filter(Boolean).join("\n")}
         onClick={() => onSelect(node.id)}
         onKeyDown={(event) => onKeyDown(event, node.id)}
@@ -73,6 +73,7 @@ export const Box = memo(function Box({ data }: NodeProps) {
           <span className={classes("truncate font-medium", node.isFrame && "shrink-0")}>
             {node.title}
           </span>
+          {/* The name of the button must contain the text as it is read: with a space. */}{" "}
           {node.subtitle && <span className="truncate text-sm text-quiet">{node.subtitle}</span>}
         </span>
         {node.badge && <span className="graph-text shrink-0">{node.badge}</span>}

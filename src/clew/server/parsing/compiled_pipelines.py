@@ -14,7 +14,7 @@ from clew.bounded_documents import load_documents
 from clew.errors import UsageError
 
 _SEPARATOR = "\n---\n"
-_HINT = "compile it with the kfp SDK"
+_HINT = "compile it with the kfp SDK: kfp dsl compile --py pipeline.py --output pipeline.yaml"
 
 
 def normalize_text(text: str) -> str:

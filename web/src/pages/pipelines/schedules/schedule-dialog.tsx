@@ -52,7 +52,7 @@ export function ScheduleDialog({
                   to="/pipelines/$id"
                   params={{ id: schedule.pipeline.id }}
                   search={{ version: schedule.version?.id }}
-                  className="text-accent hover:underline"
+                  className="text-accent underline"
                 >
                   {schedule.pipeline.name}
                 </Link>

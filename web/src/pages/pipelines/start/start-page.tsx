@@ -35,7 +35,7 @@ function LikeRun({ id }: { id: string }) {
     <>
       <p>
         With the pipeline and the values of{" "}
-        <Link to="/runs/$id" params={{ id }} className="text-accent hover:underline">
+        <Link to="/runs/$id" params={{ id }} className="text-accent underline">
           {data.name || id}
         </Link>
         . Tasks whose inputs are the same are reused.
@@ -76,7 +76,7 @@ function OfPipeline() {
   if (all.data && !all.data.pipelines.length)
     return (
       <EmptyState title="There are no pipelines yet" command="clew pipeline run pipeline.py">
-        <Link to="/pipelines" search={{ upload: "new" }} className="text-accent hover:underline">
+        <Link to="/pipelines" search={{ upload: "new" }} className="text-accent underline">
           Upload one
         </Link>
         , or run one with the command line.
