@@ -105,7 +105,7 @@ export function ListPage<Row extends { name: string; namespace: string }>({
   const narrow = useNarrow();
   const columns = useMemo(() => {
     const shown = options.columns.filter(({ id }) => id !== "namespace" || many);
-    return narrow ? [...shown].sort((a, b) => rank(a) - rank(b)) : shown;
+    return narrow ? forNarrow(shown) : shown;
   }, [options.columns, many, narrow]);
   const create = (
     <ButtonLink look="primary" to={options.createTo} search={{ namespace: search.namespace }}>
@@ -169,8 +169,12 @@ export function ListPage<Row extends { name: string; namespace: string }>({
   );
 }
 
-/** On a narrow window the state and the actions come right after the name. */
-function rank({ id }: { id: string }): number {
-  const first = ["name", "state", "actions"].indexOf(id);
-  return first === -1 ? 3 : first;
+/** What fits a narrow window, in this order; the other columns follow to the right. */
+const NARROW_WIDTHS = { name: "minmax(7.5rem, 1fr)", state: "7.5rem", actions: "9.6rem" };
+
+function forNarrow<Row>(columns: Column<Row>[]): Column<Row>[] {
+  const first = Object.entries(NARROW_WIDTHS).flatMap(([name, width]) =>
+    columns.filter(({ id }) => id === name).map((column) => ({ ...column, width })),
+  );
+  return [...first, ...columns.filter(({ id }) => !(id in NARROW_WIDTHS))];
 }

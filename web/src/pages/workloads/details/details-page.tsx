@@ -25,6 +25,7 @@ export function DetailsPage({
   name,
   tab = "overview",
   container,
+  banner,
   actions,
   overview,
 }: {
@@ -34,6 +35,7 @@ export function DetailsPage({
   tab?: DetailTab;
   /** The container whose log is shown. */
   container?: string;
+  banner?: ReactNode;
   actions: (workload: Workload) => ReactNode;
   overview: (workload: Workload) => ReactNode;
 }) {
@@ -75,6 +77,7 @@ export function DetailsPage({
       }
       actions={actions(data)}
     >
+      {banner}
       <Tabs
         label={`About ${name}`}
         selected={tab}

@@ -31,7 +31,7 @@ export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
       id: "state",
       header: "State",
       sortable: true,
-      width: "minmax(8rem, 2fr)",
+      width: "minmax(8rem, 1.5fr)",
       cell: ({ status }) => <Phase status={status} />,
     },
     {
@@ -66,14 +66,14 @@ export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
       id: "age",
       header: "Created",
       sortable: true,
-      width: "8.5rem",
+      width: "9.5rem",
       cell: ({ age }) => <Time at={age} />,
     },
     {
       id: "activity",
       header: "Last used",
       sortable: true,
-      width: "8.5rem",
+      width: "9.5rem",
       cell: ({ last_activity }) => <Time at={last_activity || null} />,
     },
     cluster && {

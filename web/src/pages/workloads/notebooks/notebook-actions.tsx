@@ -53,7 +53,8 @@ export const NotebookRowActions = memo(({ notebook }: { notebook: Notebook }) =>
     <RowActions name={name} items={items}>
       {!isStopped && status.phase !== "terminating" && (
         <ExternalButton href={openPath("notebooks", namespace, name, status.phase)}>
-          Connect <ExternalLink size={14} aria-hidden />
+          <span className="max-sm:sr-only">Connect</span>
+          <ExternalLink size={14} aria-hidden />
           <span className="sr-only">to {name} in a new tab</span>
         </ExternalButton>
       )}

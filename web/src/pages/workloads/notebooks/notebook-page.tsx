@@ -6,6 +6,7 @@ import type { BackendInfo, NotebookItem, Workload } from "../api/documents";
 import { imageLabel, SERVER_TYPES, type ServerType } from "../api/form-config";
 import { notebooksQuery } from "../api/queries";
 import { WithBackend } from "../common/list-page";
+import { ProgramBanner } from "../common/program-banner";
 import { DetailsPage } from "../details/details-page";
 import { Facts } from "../details/facts";
 import { describeResources, formatMinutes } from "./format-resources";
@@ -32,6 +33,7 @@ function NotebookDetails({ backend }: { backend: BackendInfo }) {
       name={name}
       tab={tab}
       container={container}
+      banner={<ProgramBanner name="jupyterlab" backend={backend} />}
       actions={() => item && <NotebookPageActions notebook={item} />}
       overview={(workload) =>
         item && (

@@ -1,4 +1,6 @@
 const VOLUME = "pvc://";
+/** Where the server copies the logs of runs to. */
+const COPIES = ".clew/workloads/tensorboard/";
 const BUCKET = /^(s3|gs|hdfs|https?|az|abfss?):\/\/[^/\s]+/;
 
 /** Where logs are, as the form has it. */
@@ -23,6 +25,7 @@ export function writeLogPlace({ volume, path }: LogPlace): string {
 export function describeLogs(logspath: string): string {
   const place = readLogPlace(logspath);
   if (!place) return logspath;
+  if (place.path.startsWith(COPIES)) return "logs of a run, copied from its record";
   return place.path ? `volume ${place.volume}: ${place.path}` : `volume ${place.volume}`;
 }
 

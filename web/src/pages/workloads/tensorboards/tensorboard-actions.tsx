@@ -50,7 +50,8 @@ export function TensorboardRowActions({ board }: { board: TensorboardItem }) {
     >
       {!isStopped && status.phase !== "terminating" && (
         <ExternalButton href={openPath("tensorboards", namespace, name, status.phase)}>
-          Open <ExternalLink size={14} aria-hidden />
+          <span className="max-sm:sr-only">Open</span>
+          <ExternalLink size={14} aria-hidden />
           <span className="sr-only">{name} in a new tab</span>
         </ExternalButton>
       )}

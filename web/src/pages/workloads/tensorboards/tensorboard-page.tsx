@@ -5,6 +5,7 @@ import { Time } from "@/components/time";
 import type { BackendInfo } from "../api/documents";
 import { tensorboardsQuery } from "../api/queries";
 import { WithBackend } from "../common/list-page";
+import { ProgramBanner } from "../common/program-banner";
 import { DetailsPage } from "../details/details-page";
 import { Facts } from "../details/facts";
 import { describeLogs } from "./log-place";
@@ -31,6 +32,7 @@ function TensorboardDetails({ backend }: { backend: BackendInfo }) {
       name={name}
       tab={tab}
       container={container}
+      banner={<ProgramBanner name="tensorboard" backend={backend} />}
       actions={() => item && <TensorboardPageActions board={item} />}
       overview={(workload) =>
         item && (

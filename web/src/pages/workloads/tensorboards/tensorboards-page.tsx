@@ -67,7 +67,7 @@ const COLUMNS: Column<TensorboardItem>[] = [
     id: "age",
     header: "Created",
     sortable: true,
-    width: "8.5rem",
+    width: "9.5rem",
     cell: ({ age }) => <Time at={age} />,
   },
   {

@@ -84,7 +84,8 @@ export function VolumeRowActions({
     <RowActions name={volume.name} items={items}>
       {volume.status.phase !== "terminating" && (
         <ExternalButton href={browsePath(volume)}>
-          Browse <ExternalLink size={14} aria-hidden />
+          <span className="max-sm:sr-only">Browse</span>
+          <ExternalLink size={14} aria-hidden />
           <span className="sr-only">{volume.name} in a new tab</span>
         </ExternalButton>
       )}

@@ -99,7 +99,7 @@ function makeColumns(backend: BackendInfo): Column<VolumeItem>[] {
       id: "age",
       header: "Created",
       sortable: true,
-      width: "8.5rem",
+      width: "9.5rem",
       cell: ({ age }) => <Time at={age} />,
     },
     {

@@ -4,6 +4,7 @@ import { Button, IconButton } from "@/components/button";
 import { Checkbox, Field, Input, Select } from "@/components/field";
 import { snapshotsQuery, volumesQuery } from "../../api/queries";
 import { StorageClassOptions } from "../../common/storage-class-options";
+import { formatQuantity } from "../format-resources";
 import { FIXED, isReadOnly, type SectionProps } from "./sections";
 import {
   ACCESS_MODES,
@@ -124,7 +125,7 @@ function VolumeRow({
               )}
               {volumes.map(({ name, capacity }) => (
                 <option key={name} value={name}>
-                  {capacity ? `${name} (${capacity})` : name}
+                  {capacity && !local ? `${name} (${formatQuantity(capacity)})` : name}
                 </option>
               ))}
             </Select>
