@@ -185,8 +185,8 @@ class ResourceFiles:
 
     def _next_version(self) -> int:
         """Increases across restarts, too, without being stored: it is about the time in
-        milliseconds."""
-        self._version = max(self._version + 1, time.time_ns() // 1_000_000)
+        microseconds, and a change takes longer."""
+        self._version = max(self._version + 1, time.time_ns() // 1000)
         return self._version
 
     def _path(self, key: Key) -> Path:
@@ -204,7 +204,7 @@ class ResourceFiles:
                     with suppress(FileNotFoundError):
                         events = json.loads(self._events_path(key).read_bytes())
                         self._events[key] = [event for event in events if isinstance(event, dict)]
-                except (OSError, ValueError, TypeError) as error:
+                except (OSError, ValueError, TypeError, RecursionError) as error:
                     _LOG.error("%s is ignored: %s", path, error)
         versions = (dig(one, "metadata", "resourceVersion") for one in self._resources.values())
         self._version = max((int(str(version)) for version in versions), default=0)

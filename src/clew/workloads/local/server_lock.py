@@ -57,7 +57,7 @@ def find_running(
     it did not, or it has ended."""
     end = clock() + seconds
     while True:
-        with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
+        with suppress(OSError, ValueError, TypeError, KeyError), path.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 return None  # nobody holds it

@@ -50,7 +50,11 @@ def _check_name(kind: str, name: Any) -> None:
     if kind == "PersistentVolumeClaim":
         if len(check_claim_name(name)) > _MAX_NAME:
             raise UsageError(f"the name is longer than {_MAX_NAME} characters")
-    elif wrong := check_name(kind, str(name or "")):
+        if ".." in name:
+            raise UsageError("a name cannot have two dots in a row", hint="choose another name")
+    elif not isinstance(name, str):
+        raise UsageError("metadata.name is missing")
+    elif wrong := check_name(kind, name):
         raise UsageError(wrong, hint="choose another name")
 
 

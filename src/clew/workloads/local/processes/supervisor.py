@@ -99,6 +99,7 @@ class Supervisor:
         self._runtime = runtime
         self._owner = owner
         self._running: dict[Key, Runtime] = {}
+        self._known_logs: dict[Key, ProcessLog] = {}
         self._ending = threading.Event()
         self._retry = threading.Event()
         self._wake_read, self._wake_write = os.pipe()
@@ -134,7 +135,9 @@ class Supervisor:
         os.close(self._wake_write)
 
     def log(self, key: Key) -> ProcessLog:
-        return ProcessLog(self._logs / f"{key.kind.lower()}.{key.name}.log")
+        """One object for each log: its readers and its writer share a lock."""
+        path = self._logs / f"{key.kind.lower()}.{key.name}.log"
+        return self._known_logs.setdefault(key, ProcessLog(path))
 
     def runtime(self, key: Key) -> Runtime | None:
         return self._running.get(key)
@@ -329,6 +332,7 @@ class Supervisor:
     def _finish_deletion(self, key: Key) -> None:
         self._running.pop(key, None)
         self.log(key).delete()
+        self._known_logs.pop(key, None)
         if key.kind == "Notebook":
             remove_root(self._roots / key.name)
         self._files.remove(key)
