@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from clew.errors import ClewError
 from clew.kube.backend_tokens import HEADER
 from clew.kube.controller.model import STOPPED, is_stopped
 from clew.kube.controller.options import Culling
@@ -66,8 +65,8 @@ class Culler:
             for resource in self._files.list(kind):
                 try:
                     self._check(resource, traffic)
-                except (ClewError, OSError) as error:
-                    _LOG.warning("cannot check whether %s is idle: %s", name_of(resource), error)
+                except Exception:
+                    _LOG.exception("cannot check whether %s is idle", name_of(resource))
 
     def _check(self, resource: Json, traffic: Mapping[Key, datetime]) -> None:
         key = Key(str(resource["kind"]), NAMESPACE, name_of(resource))

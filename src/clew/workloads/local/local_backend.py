@@ -46,7 +46,7 @@ class LocalBackend:
         own = directory.path / "workloads"
         self.user = getpass.getuser()
         self._idle_minutes = idle_minutes
-        self._files = ResourceFiles(own / "resources")
+        self._files = ResourceFiles(own / "resources", check=check_resource)
         self._volumes = VolumeDirectories(
             directory.root, directory.path, directory.uid, project_created(directory.path)
         )
@@ -135,9 +135,7 @@ class LocalBackend:
         if key == Key(_CLAIM, NAMESPACE, PROJECT):
             raise Exists("the volume project is the project itself", hint="choose another name")
         if not dry_run:
-            made = self._files.create(resource)
-            self._supervisor.wake()
-            return made
+            return self._changed(self._files.create(resource))
         self._check_free(key)
         return dict(resource)
 
@@ -208,7 +206,7 @@ class LocalBackend:
         return make_pod(resource, self._supervisor.runtime(key))
 
     def _changed(self, made: Json) -> Json:
-        self._supervisor.wake()
+        self._supervisor.retry()  # others may have waited for it
         return made
 
     def _programs_changed(self) -> None:

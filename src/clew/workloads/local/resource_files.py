@@ -47,8 +47,10 @@ _NOUNS = {
 class ResourceFiles:
     """The resources of one project. Thread-safe."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, check: Callable[[Object], None] | None = None) -> None:
+        """`check` raises an error for a resource that is not valid: its file is ignored, too."""
         self._directory = directory
+        self._check = check
         self._lock = threading.RLock()
         self._resources: dict[Key, Json] = {}
         self._events: dict[Key, list[Json]] = {}
@@ -200,11 +202,14 @@ class ResourceFiles:
             for path in sorted((self._directory / kind.lower()).glob("*.json")):
                 key = Key(kind, NAMESPACE, path.stem)
                 try:
-                    self._resources[key] = _check(json.loads(path.read_bytes()), key)
+                    found = _check(json.loads(path.read_bytes()), key)
+                    if self._check is not None:
+                        self._check(found)
+                    self._resources[key] = found
                     with suppress(FileNotFoundError):
                         events = json.loads(self._events_path(key).read_bytes())
                         self._events[key] = [event for event in events if isinstance(event, dict)]
-                except (OSError, ValueError, TypeError, RecursionError) as error:
+                except Exception as error:  # whatever is in it, the others must be read
                     _LOG.error("%s is ignored: %s", path, error)
         versions = (dig(one, "metadata", "resourceVersion") for one in self._resources.values())
         self._version = max((int(str(version)) for version in versions), default=0)

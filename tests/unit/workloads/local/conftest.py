@@ -21,12 +21,16 @@ def directory(tmp_path: Path) -> ProjectDirectory:
 @pytest.fixture
 def start_backend(directory: ProjectDirectory) -> Iterator[StartBackend]:
     """Starts the back end of the project; ends it after the test, if the test did not."""
+
+    def close(backend: LocalBackend) -> None:
+        backend.close()  # looked up now: a test may have closed it
+
     with ExitStack() as ends:
 
         def start() -> LocalBackend:
             backend = LocalBackend(directory)
             backend.start()
-            ends.callback(backend.close)
+            ends.callback(close, backend)
             return backend
 
         yield start

@@ -127,7 +127,7 @@ class Planner:
                 continue
             place = self._volumes.path_in(self.claim(claim), str(mount.get("subPath") or ""))
             if not place.is_dir():
-                raise NotFound(f"{mount['subPath']} is no directory of the volume {claim}")
+                raise NotFound(f"the volume {claim} has no directory {mount['subPath']}")
             links[mount["name"]] = place
             if mount.get("mountPath") == _HOME:
                 home = mount["name"]

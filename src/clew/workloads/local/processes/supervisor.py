@@ -189,7 +189,10 @@ class Supervisor:
             resources[key] = {}
         deadline = now + _IDLE_SECONDS
         for key, resource in resources.items():
-            deadline = min(deadline, self._reconcile(key, resource, now))
+            try:
+                deadline = min(deadline, self._reconcile(key, resource, now))
+            except Exception:  # one must not keep the others from running
+                _LOG.exception("%s %s cannot be looked after", key.kind, key.name)
         self._reconcile_claims()
         return max(0.0, deadline - time.monotonic())
 

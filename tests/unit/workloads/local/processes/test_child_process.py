@@ -78,7 +78,9 @@ def is_running(pid: int) -> bool:
 
 
 def test_output_and_status(folder: Path) -> None:
-    started = Started(folder, "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
+    started = Started(
+        folder, "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+    )
     assert started.end() == 3
     started.process.close()
     assert set(started.log.read().split()) == {b"out", b"err"}

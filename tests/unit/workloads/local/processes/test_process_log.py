@@ -1,6 +1,7 @@
 """What processes printed: bounded, readable from the end, and followed."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from clew.workloads.local.processes.process_log import ProcessLog
@@ -28,17 +29,18 @@ def test_followers_get_everything_once_also_over_a_rotation(tmp_path: Path) -> N
     log.append(b"first\n")
     expected = b"first\n" + b"".join(f"line {number}\n".encode() for number in range(40))
 
-    async def follow() -> bytes:
-        got = b""
-        over = False
+    def is_complete(got: bytearray) -> bool:
+        return len(got) >= len(expected)
+
+    async def follow() -> bytearray:
+        got = bytearray()
         numbers = iter(range(40))
-        async for chunk in log.follow(None, lambda: over):
+        async for chunk in log.follow(None, partial(is_complete, got)):
             got += chunk.data
             for _ in range(5):  # less than one file has: a follower that is too slow may miss some
                 number = next(numbers, None)
                 if number is not None:
                     log.append(f"line {number}\n".encode())
-            over = got == expected
         return got
 
     assert asyncio.run(asyncio.wait_for(follow(), 60)) == expected

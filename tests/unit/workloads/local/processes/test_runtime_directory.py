@@ -30,9 +30,7 @@ def test_that_of_a_killed_server_is_removed(tmp_path: Path, temporary: Path) -> 
 
 
 @pytest.mark.parametrize("named", ["clew-link", "other", "../precious", "/", "", "\0", "x" * 5000])
-def test_a_damaged_record_removes_nothing_else(
-    tmp_path: Path, temporary: Path, named: str
-) -> None:
+def test_a_damaged_record_removes_nothing_else(tmp_path: Path, temporary: Path, named: str) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "x").touch()

@@ -118,9 +118,9 @@ def find_children() -> list[int]:
 def exit_like(status: int) -> None:
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
-        if number not in (signal.SIGKILL, signal.SIGSTOP):
+        if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})  # no other, which may be pending
         os.kill(os.getpid(), number)
     os._exit(os.waitstatus_to_exitcode(status))
 
