@@ -114,7 +114,7 @@ class Hit(Document, frozen=True, kw_only=True):
     kind: str
     id: str
     label: str
-    by: Literal["name", "command", "note", "tag", "path", "digest"]
+    by: Literal["id", "name", "command", "image", "note", "tag", "path", "digest"]
     execution: ExecutionId | None
     at: datetime
     digest: Digest | UnsetType | None = UNSET

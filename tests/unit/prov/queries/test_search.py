@@ -85,3 +85,55 @@ def test_by_digest(ask: Any) -> None:
 
 def test_at_most_so_many(ask: Any) -> None:
     assert len(ask(digest("D1"), limit=1)) == 1
+
+
+@pytest.fixture
+def files(graph: Graph, ask: Any) -> Any:
+    c = ExecutionBuilder("c", at=20_000)
+    p = c.process("python3", "fit.py", image="registry/fit:2")
+    for path in (
+        "/w/train.csv",
+        "/w/old/train.csv.bak",
+        "/w/retrain.csv",
+        "/w/train/part",
+        "/usr/lib/python3/site-packages/sklearn/train.csv",
+        "s3://bucket/train.parquet",
+    ):
+        c.read(p, path, path)
+    c.write(p, "/w/model.PKL", "M")
+    graph.fold(c.end().events)
+    return ask
+
+
+def test_the_best_matches_come_first(files: Any) -> None:
+    found = [id_.removeprefix("e3:") for kind, id_, _ in files("train.csv") if kind == "file"]
+    assert found == [
+        "/w/train.csv@1",
+        "/w/old/train.csv.bak@1",
+        "/w/retrain.csv@1",
+        "/usr/lib/python3/site-packages/sklearn/train.csv@1",
+    ]
+
+
+def test_all_words_must_occur_in_any_order(files: Any) -> None:
+    assert [id_ for _, id_, _ in files("csv old")] == ["e3:/w/old/train.csv.bak@1"]
+    assert ("process", "e3.p1", "command") in files("fit PYTHON3")
+    assert files("train nothing") == []
+
+
+def test_kinds_of_files(files: Any) -> None:
+    assert files("model.pkl") == [("model", "e3:/w/model.PKL@1", "path")]
+    assert ("object", "e3:s3://bucket/train.parquet@1", "path") in files("parquet")
+
+
+def test_a_name_may_be_abbreviated(files: Any) -> None:
+    assert files("rtrncsv") == [("file", "e3:/w/retrain.csv@1", "path")]
+    assert files("%_") == []
+
+
+def test_by_id_and_by_image(files: Any) -> None:
+    assert files("e3")[0] == ("execution", "e3", "id")
+    assert files("e3.p1")[0] == ("process", "e3.p1", "id")
+    assert files("r1")[0] == ("run", "r1", "name")
+    assert files("e99") == []
+    assert files("registry/fit") == [("process", "e3.p1", "image")]
