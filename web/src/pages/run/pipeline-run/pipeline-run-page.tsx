@@ -157,7 +157,7 @@ function Actions({ run }: { run: Run }) {
 /** Opens the form of the pipeline with the parameters of this run. */
 function CloneButton({ run }: { run: Run }) {
   return (
-    <ButtonLink to={"/pipelines/run" as never} search={{ from: run.id ?? run.uid } as never}>
+    <ButtonLink to="/pipelines/start" search={{ from: run.id ?? run.uid }}>
       <Copy size={15} aria-hidden /> Clone
     </ButtonLink>
   );

@@ -124,8 +124,8 @@ export function Details({ run }: { run: Run }) {
         </p>
         {template.data?.pipeline && (
           <Link
-            to={"/pipelines/$id" as never}
-            params={{ id: template.data.pipeline } as never}
+            to="/pipelines/$id"
+            params={{ id: template.data.pipeline }}
             className="text-accent underline"
           >
             The pipeline
