@@ -1,11 +1,11 @@
 """Prepare the start of a process: its token, its port, its directories; and find out its port."""
 
-import json
 import os
 import re
 import secrets
 import shutil
 import socket
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +18,8 @@ from clew.workloads.local.processes.launch_plan import LaunchPlan, child_environ
 from clew.workloads.local.processes.orphans import VARIABLE
 
 _ADDRESS = re.compile(rb'\{"address": "http://127\.0\.0\.1:(\d{1,5})/')
+_LISTEN = "0A"
+"""The state of a socket, as the kernel writes it."""
 _ROOT_MODE = 0o500
 
 
@@ -71,17 +73,27 @@ def _fill(word: str, given: Mapping[str, str]) -> str:
 
 
 def find_port(kind: str, start: Start, process: ChildProcess) -> int | None:
-    """The port that the process listens on, as it says itself; None: it does not yet. So no
-    process of another user that takes the port first is ever mistaken for it."""
+    """The port that the process listens on; None: it does not yet. A process of another user that
+    takes the port first is never mistaken for it."""
     with suppress(OSError, ValueError):
         if kind == "Notebook":
-            told = (json.loads(info.read_text()) for info in start.runtime.glob("jpserver-*.json"))
-            return start.port if any(info["port"] == start.port for info in told) else None
+            return start.port if _listens(start.port) else None
         if kind == "Tensorboard":
             return int((start.runtime / "port").read_text())
         found = _ADDRESS.search(process.last_output)
         return int(found[1]) if found else None
     return None
+
+
+def _listens(port: int) -> bool:
+    """Whether a process of this user listens on a port of 127.0.0.1. Jupyter does not say when it
+    does: it writes its file before."""
+    wanted = f"0100007F:{port:04X}" if sys.byteorder == "little" else f"7F000001:{port:04X}"
+    with open("/proc/net/tcp") as table:
+        rows = (line.split() for line in table)
+        return any(
+            row[1] == wanted and row[3] == _LISTEN and row[7] == str(os.geteuid()) for row in rows
+        )
 
 
 def make_root(root: Path, links: Mapping[str, Path]) -> None:
