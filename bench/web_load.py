@@ -178,7 +178,8 @@ def serve_mlflow(folder: Path, runs: int) -> Iterator[str]:
     ) as process:
         try:
             wait_for_port(port)
-            yield f"http://127.0.0.1:{port}/#/experiments/{made.stdout.split()[-1]}"
+            experiment = made.stdout.split()[-1]
+            yield f"http://127.0.0.1:{port}/#/experiments/{experiment}/runs"
         finally:
             process.terminate()
 

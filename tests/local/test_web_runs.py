@@ -1,6 +1,7 @@
 """The table of runs, and the comparison, of a real server in a real browser."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.driver import Project
 from tests.local.recorded_runs import record_execution, record_runs
 from tests.local.web_app import PHONE, WebApp, assert_accessible, assert_fits
+from tests.wait import wait_until
 
 EXECUTIONS, RUNS = 36, 4
 COMPARED = "/compare?id=%5B%22e36%22%2C%22e12%22%2C%22e4%22%5D"
@@ -24,40 +26,38 @@ def _rows(page: Page) -> Locator:
     return page.locator("[data-row]")
 
 
-def _ids(page: Page, count: int) -> list[str]:
-    """The ids of the first rows."""
-    return [_rows(page).nth(at).locator("code").first.inner_text() for at in range(count)]
-
-
-def _cells(page: Page, column: str) -> list[str]:
-    """The values of a column in the visible rows."""
+def _wait_for_cells(page: Page, column: str, holds: Callable[[list[str]], bool]) -> None:
+    """Wait until something holds for the values of a column in the rows on the screen."""
     headers = page.get_by_role("columnheader").all_inner_texts()
     at = [header.strip() for header in headers].index(column)
-    return [
-        row.get_by_role("cell").nth(at).inner_text()
-        for row in _rows(page).all()
-        if row.get_by_role("cell").count() == len(headers)
-    ]
+    read = f"""rows => rows.map(row => row.querySelectorAll("[role=cell]"))
+      .filter(cells => cells.length === {len(headers)}).map(cells => cells[{at}].innerText)"""
+
+    def is_so() -> bool:
+        cells = _rows(page).evaluate_all(read)
+        return bool(cells) and holds(cells)
+
+    wait_until(f"the column {column} is as expected", is_so)
 
 
 def test_the_table_is_filtered_sorted_and_the_url_has_the_view(web_app: WebApp) -> None:
     page = web_app.open("/runs")
     expect(page.get_by_text(f"{EXECUTIONS + RUNS} executions and pipeline runs")).to_be_visible()
-    assert _ids(page, 2) == ["e36", "e35"]
+    expect(_rows(page).first).to_contain_text("e36")
+    expect(_rows(page).nth(1)).to_contain_text("e35")
     assert_accessible(page)
 
     page.keyboard.press("/")
     page.keyboard.type("metrics.accuracy > 0.91 params.optimizer = adam")
     page.keyboard.press("Enter")
     expect(page.get_by_text(re.compile(r"^\d+ match$"))).to_be_visible()
-    assert set(_cells(page, "optimizer")) == {"adam"}
-    assert all(float(value) > 0.91 for value in _cells(page, "accuracy"))
+    _wait_for_cells(page, "optimizer", lambda cells: set(cells) == {"adam"})
+    _wait_for_cells(page, "accuracy", lambda cells: min(map(float, cells)) > 0.91)
 
     page.get_by_role("button", name="accuracy", exact=True).click()
     header = page.get_by_role("columnheader", name="accuracy", exact=True)
     expect(header).to_have_attribute("aria-sort", "descending")
-    values = [float(value) for value in _cells(page, "accuracy")]
-    assert values == sorted(values, reverse=True)
+    _wait_for_cells(page, "accuracy", lambda cells: cells == sorted(cells, reverse=True))
 
     page.get_by_role("button", name="Columns").click()
     dialog = page.get_by_role("dialog")
@@ -95,7 +95,7 @@ def test_groups_open_and_have_averages(web_app: WebApp) -> None:
     expect(_rows(page).filter(has=group)).to_contain_text("⌀ 0.9")
     group.click()
     expect(page.get_by_role("table")).to_have_attribute("aria-rowcount", "22")
-    assert set(_cells(page, "optimizer")) == {"adam"}
+    _wait_for_cells(page, "optimizer", lambda cells: set(cells) == {"adam"})
     assert_accessible(page)
     page.reload()
     expect(page.get_by_role("table")).to_have_attribute("aria-rowcount", "22")
@@ -210,8 +210,13 @@ def test_the_pages_fit_a_phone(web_app: WebApp) -> None:
 def test_two_windows_follow_what_runs(web_app: WebApp) -> None:
     page = web_app.open("/runs")
     other = web_app.new_window("/runs?sort=started")
+    expect(_rows(page).first).to_contain_text(f"e{EXECUTIONS}")
+    page.keyboard.press("j")
+    focused = page.locator("[data-row]:focus")
+    expect(focused).to_contain_text(f"e{EXECUTIONS}")
     record_execution(Path(web_app.project.folder), EXECUTIONS)
     expect(_rows(page).first).to_contain_text(f"e{EXECUTIONS + 1}")
+    expect(focused).to_contain_text(f"e{EXECUTIONS}")  # the next key acts on the same one
     expect(other.get_by_text(f"{EXECUTIONS + RUNS + 1} executions")).to_be_visible()
     page.get_by_role("button", name=f"Actions of e{EXECUTIONS + 1}").click()
     page.get_by_role("menuitem", name="Delete…").click()

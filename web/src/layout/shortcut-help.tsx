@@ -7,6 +7,7 @@ const SHORTCUTS: [string, string][] = [
   ["j, k or arrows", "Next or previous row, or neighbour in a graph"],
   ["Enter", "Open the row"],
   ["x", "Select the row"],
+  ["c", "Compare the selected rows of Runs"],
   ["Esc", "Close"],
   ["?", "This help"],
   ...ENTRIES.map(({ label, key }): [string, string] => [`g ${key}`, `Go to ${label}`]),

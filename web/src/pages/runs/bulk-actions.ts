@@ -1,8 +1,13 @@
-import { api, sendJson, unwrap } from "@/api/client";
+import { ApiError, api, sendJson, unwrap } from "@/api/client";
 
 /** `e2` and the like: only executions have tags and notes, and can be deleted. */
 export function isExecution(id: string): boolean {
   return /^e\d+$/.test(id);
+}
+
+/** `r2`, or the uid of a run that has not started. */
+export function isRun(id: string): boolean {
+  return /^(r\d+|[0-9a-f-]{32,36})$/.test(id);
 }
 
 export interface Failure {
@@ -39,9 +44,23 @@ export function addNote(ids: string[], note: string): Promise<Failure[]> {
   return forEach(ids, (id) => api.POST("/api/v1/notes", { body: { target: id, notes: { note } } }));
 }
 
-export function archiveRuns(uids: string[], archived: boolean): Promise<Failure[]> {
+/** Only the server's own runs can be archived: those of the command line are records alone. */
+export function archiveRuns(ids: string[], archived: boolean): Promise<Failure[]> {
   const action = archived ? "archive" : "unarchive";
-  return forEach(uids, (uid) => sendJson("POST", `/apis/v2beta1/runs/${uid}:${action}`));
+  return forEach(ids, async (id) => {
+    const run = await unwrap(api.GET("/api/v1/runs/{id}", { params: { path: { id } } }));
+    try {
+      await sendJson("POST", `/apis/v2beta1/runs/${run.uid}:${action}`);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      throw new ApiError(
+        404,
+        "not-archivable",
+        `${id} cannot be archived.`,
+        "It was run on the command line. Only runs that the server started can be archived.",
+      );
+    }
+  });
 }
 
 /** All or none. With `dryRun`, only says which. */

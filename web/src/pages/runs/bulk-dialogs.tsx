@@ -4,7 +4,7 @@ import { Button } from "@/components/button";
 import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { ErrorCard, Skeleton } from "@/components/feedback";
 import { Field, Input } from "@/components/field";
-import { addNote, addTags, type Failure, removeExecutions } from "./bulk-actions";
+import { addNote, addTags, archiveRuns, type Failure, removeExecutions } from "./bulk-actions";
 import { quoteCommand } from "./command";
 import { useRefetchActivities } from "./selection-bar";
 
@@ -89,6 +89,30 @@ function TextDialog({
   );
 }
 
+/** Archived runs leave the lists, and nothing else happens to them. */
+export function ArchiveDialog({ ids, onClose, onDone }: Props & { onDone: () => void }) {
+  const refetch = useRefetchActivities();
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={`Archive ${nameAll(ids, "runs")}`}
+      action="Archive"
+      onConfirm={async () => {
+        const [failure] = await archiveRuns(ids, true);
+        refetch();
+        if (failure) throw failure.error;
+        onDone();
+      }}
+    >
+      <p>
+        Archived runs are listed only with <strong>Archived</strong>. Nothing is deleted, and the
+        menu of a row takes it out of the archive again.
+      </p>
+    </ConfirmDialog>
+  );
+}
+
 /** Says what is deleted, and asks the server first whether it can be. */
 export function RemoveDialog({ ids, onClose, onDone }: Props & { onDone: () => void }) {
   const refetch = useRefetchActivities();
@@ -135,6 +159,6 @@ export function RemoveDialog({ ids, onClose, onDone }: Props & { onDone: () => v
   );
 }
 
-function nameAll(ids: string[]): string {
-  return ids.length > 3 ? `${ids.length} executions` : ids.join(", ");
+function nameAll(ids: string[], noun = "executions"): string {
+  return ids.length > 3 ? `${ids.length} ${noun}` : ids.join(", ");
 }

@@ -197,7 +197,7 @@ export function findColumn(id: string): Column | undefined {
     cell: (activity) => {
       const values: Record<string, unknown> = isMetric ? activity.metrics : activity.parameters;
       if (!Object.hasOwn(values, name)) return NONE;
-      const shown = isMetric && values[name] === null ? "NaN" : formatValue(values[name]);
+      const shown = isMetric && values[name] === null ? "not finite" : formatValue(values[name]);
       return <span title={String(values[name])}>{shown}</span>;
     },
     summary: isMetric

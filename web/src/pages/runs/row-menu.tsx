@@ -16,7 +16,7 @@ export function RowMenu({
   activity: Activity;
   onError: (error: unknown) => void;
 }) {
-  const { id, uid, type, of, archived } = activity;
+  const { id, type, of, archived } = activity;
   const navigate = useNavigate();
   const refetch = useRefetchActivities();
   const [dialog, setDialog] = useState<"tag" | "note" | "remove" | null>(null);
@@ -43,7 +43,7 @@ export function RowMenu({
     items.push({
       label: archived ? "Take out of the archive" : "Archive",
       onSelect: async () => {
-        const [failure] = await archiveRuns([uid], !archived);
+        const [failure] = await archiveRuns([id], !archived);
         onError(failure?.error ?? null);
         refetch();
       },
@@ -53,7 +53,7 @@ export function RowMenu({
     <>
       <Menu
         trigger={
-          <IconButton label={`Actions of ${id}`} className="px-1.5" tabIndex={-1}>
+          <IconButton label={`Actions of ${id}`} className="px-1.5">
             <Ellipsis size={16} aria-hidden />
           </IconButton>
         }

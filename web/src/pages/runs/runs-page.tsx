@@ -23,11 +23,15 @@ export function RunsPage() {
   const [failure, setFailure] = useState<unknown>(null);
   const first = useFirstPage(search);
   const columns = useShownColumns(search, first.data);
-  const groups = useGroups(
+  const {
+    groups,
+    leftOut,
+    error: groupsError,
+  } = useGroups(
     search,
     columns.map(({ id }) => id),
   );
-  const layout = useRowLayout(search, first.data?.total, groups.data?.groups);
+  const layout = useRowLayout(search, first.data?.total, groups);
 
   const change = useCallback(
     (changed: Partial<RunsSearch>) =>
@@ -52,12 +56,16 @@ export function RunsPage() {
       navigate({ to: "/compare", search: { id: selected } });
     }
   }
-  const error = first.error ?? groups.error ?? failure;
+  const error = first.error ?? groupsError ?? failure;
   const total = first.data?.total;
   return (
     <Page
       title="Runs"
-      subtitle={total === null || total === undefined ? undefined : describeTotal(total, search)}
+      subtitle={
+        total !== null && total !== undefined
+          ? describeTotal(total, search, first.data?.unmeasured ?? 0)
+          : undefined
+      }
     >
       <FilterBar
         search={search}
@@ -69,7 +77,7 @@ export function RunsPage() {
             ? {
                 all: () =>
                   change({
-                    open: groups.data?.groups.slice(0, MOST_OPEN).map((group) => group.key),
+                    open: groups?.slice(0, MOST_OPEN).map((group) => group.key),
                   }),
                 none: () => change({ open: undefined }),
               }
@@ -89,7 +97,7 @@ export function RunsPage() {
           search={search}
           columns={columns}
           layout={layout}
-          groups={groups.data?.groups ?? []}
+          groups={groups ?? []}
           onSort={(column) => change({ sort: toggleSort(search, column) })}
           onToggleGroup={(key) => change({ open: toggle(search.open, key) })}
           onToggle={onToggle}
@@ -97,14 +105,14 @@ export function RunsPage() {
           onCompare={compare}
           actions={actions}
         />
-      ) : first.data && (!search.group || groups.data) ? (
+      ) : first.data && (!search.group || groups) ? (
         <Nothing filtered={isFiltered(search)} onClear={() => change(CLEARED)} />
       ) : (
         error === null && <Skeleton lines={10} />
       )}
-      {groups.data && groups.data.left_out > 0 && search.group && (
+      {leftOut > 0 && search.group && (
         <p className="text-quiet">
-          {groups.data.left_out} more groups are not shown: filter, or group by something else.
+          {leftOut} more groups are not shown: filter, or group by something else.
         </p>
       )}
       {choosing && (
@@ -128,10 +136,14 @@ const CLEARED: Partial<RunsSearch> = {
   archived: undefined,
 };
 
-function describeTotal(total: number, search: RunsSearch): string {
+function describeTotal(total: number, search: RunsSearch, unmeasured: number): string {
   const count = total.toLocaleString("en-US");
-  if (isFiltered(search)) return `${count} match${total === 1 ? "es" : ""}`;
-  return `${count} execution${total === 1 ? "" : "s"} and pipeline runs`;
+  const known = isFiltered(search)
+    ? `${count} match${total === 1 ? "es" : ""}`
+    : `${count} execution${total === 1 ? "" : "s"} and pipeline runs`;
+  return unmeasured
+    ? `${known} · reading the metrics of ${unmeasured.toLocaleString("en-US")} more`
+    : known;
 }
 
 /** The chosen columns; else those that say most of the first rows, which then stay. */

@@ -6,7 +6,7 @@ import { parseSort, type RunsSearch } from "./search";
 import type { RowLayout } from "./sections";
 import { ActivityRow, GroupRow, LoadingRow, ROW_HEIGHT } from "./table-rows";
 import { type Activity, type ActivityGroup, useRows } from "./use-activities";
-import { useTableKeys } from "./use-table-keys";
+import { focusRow, useTableKeys } from "./use-table-keys";
 
 const OVERSCAN = 10;
 const CHECKBOX = 40;
@@ -47,7 +47,10 @@ export function RunsTable(props: Props) {
   const items = virtualizer.getVirtualItems();
   const pages = layout.pagesBetween(items[0]?.index ?? 0, items.at(-1)?.index ?? 30);
   const findRow = useRows(search, layout, pages);
-  useKeptPosition(scroller, layout, search);
+  useKeptPosition(scroller, layout, search, (added) => {
+    setActive((position) => position + added);
+    focusRow(scroller.current, active + added);
+  });
   useTableKeys({
     scroller,
     active,
@@ -201,12 +204,18 @@ function useHeight(element: RefObject<HTMLElement | null>): number {
   return height;
 }
 
-/** Rows that are added above keep those on the screen where they are, unless the first is shown. */
+/**
+ * Rows that are added above keep those on the screen where they are, unless the first is shown. The
+ * row with the focus is the same one afterwards: the next key must not act on another.
+ */
 function useKeptPosition(
   scroller: RefObject<HTMLDivElement | null>,
   layout: RowLayout,
   search: RunsSearch,
+  onShift: (added: number) => void,
 ): void {
+  const shift = useRef(onShift);
+  shift.current = onShift;
   const before = useRef({ length: layout.length, view: "" });
   useLayoutEffect(() => {
     const { sort, order } = parseSort(search);
@@ -215,9 +224,10 @@ function useKeptPosition(
     const same = before.current.view === view;
     before.current = { length: layout.length, view };
     const above = sort === "started" && order === "desc" && search.group === undefined;
-    if (same && above && added > 0 && scroller.current && scroller.current.scrollTop > 0) {
-      scroller.current.scrollTop += added * ROW_HEIGHT;
-    }
+    if (!same || !above || added <= 0 || !scroller.current) return;
+    const focused = scroller.current.querySelector("[data-row]:focus");
+    if (focused) shift.current(added);
+    if (scroller.current.scrollTop > 0) scroller.current.scrollTop += added * ROW_HEIGHT;
   }, [layout, scroller, search]);
   const view = JSON.stringify([search.q, search.state, search.type, search.tag, search.sort]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another view begins at its first row

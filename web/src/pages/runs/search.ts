@@ -31,6 +31,7 @@ export const STATES: State[] = [
 ];
 export const TYPES: Type[] = ["execution", "run", "task"];
 const MOST = 200;
+const MOST_TAGS = 10;
 const LONGEST = 2000;
 
 function text(value: unknown): string | undefined {
@@ -59,7 +60,7 @@ export function validateRunsSearch(search: Record<string, unknown>): RunsSearch 
     q: text(search.q),
     state: some(search.state, STATES),
     type: some(search.type, TYPES),
-    tag: texts(search.tag),
+    tag: texts(search.tag)?.slice(0, MOST_TAGS),
     archived: search.archived === true || undefined,
     sort: text(search.sort),
     columns: texts(search.columns),

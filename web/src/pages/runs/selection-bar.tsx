@@ -1,12 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Button } from "@/components/button";
-import { isExecution } from "./bulk-actions";
-import { NoteDialog, RemoveDialog, TagDialog } from "./bulk-dialogs";
+import { isExecution, isRun } from "./bulk-actions";
+import { ArchiveDialog, NoteDialog, RemoveDialog, TagDialog } from "./bulk-dialogs";
 
 export const MOST_COMPARED = 10;
 
-type Open = "tag" | "note" | "remove" | null;
+type Open = "tag" | "note" | "archive" | "remove" | null;
 
 /** What can be done with the selected rows. */
 export function SelectionBar({
@@ -22,6 +22,7 @@ export function SelectionBar({
   const executions = selected.filter(isExecution);
   const close = () => setOpen(null);
   const comparable = selected.length >= 2 && selected.length <= MOST_COMPARED;
+  const onlyRuns = selected.every(isRun);
   const onlyExecutions = executions.length > 0 && executions.length === selected.length;
   return (
     <section
@@ -40,24 +41,26 @@ export function SelectionBar({
       <Button disabled={!onlyExecutions} onClick={() => setOpen("note")}>
         Note…
       </Button>
+      {onlyRuns && <Button onClick={() => setOpen("archive")}>Archive…</Button>}
       <Button look="danger" disabled={!onlyExecutions} onClick={() => setOpen("remove")}>
         Delete…
       </Button>
       <Button look="quiet" onClick={onClear}>
         Clear
       </Button>
-      <span className="text-quiet">{explain(selected.length, onlyExecutions)}</span>
+      <span className="text-quiet">{explain(selected.length, onlyExecutions || onlyRuns)}</span>
       {open === "tag" && <TagDialog ids={executions} onClose={close} />}
       {open === "note" && <NoteDialog ids={executions} onClose={close} />}
+      {open === "archive" && <ArchiveDialog ids={selected} onClose={close} onDone={onClear} />}
       {open === "remove" && <RemoveDialog ids={executions} onClose={close} onDone={onClear} />}
     </section>
   );
 }
 
-function explain(count: number, onlyExecutions: boolean): string | null {
+function explain(count: number, oneKind: boolean): string | null {
   if (count > MOST_COMPARED) return `Select at most ${MOST_COMPARED} to compare them.`;
   if (count < 2) return "Select another one to compare them.";
-  if (!onlyExecutions) return "Only executions can be tagged, noted and deleted.";
+  if (!oneKind) return "Only executions can be tagged, noted and deleted.";
   return null;
 }
 

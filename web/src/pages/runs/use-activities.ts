@@ -1,6 +1,7 @@
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
+import { sortGroups } from "./group-order";
 import { parseSort, type RunsSearch, toFilter } from "./search";
 import { PAGE_SIZE, type PageOfSection, RowLayout, type Section } from "./sections";
 
@@ -46,12 +47,18 @@ export function useGroups(search: RunsSearch, columns: string[]) {
     .map((column) => column.slice("metrics.".length))
     .slice(0, MOST_GROUP_METRICS);
   const query = { ...toFilter(search), into: search.group ?? "", metric };
-  return useQuery({
+  const found = useQuery({
     queryKey: ["activities", "groups", query],
     queryFn: () => unwrap(api.GET("/api/v1/activities/groups", { params: { query } })),
     enabled: Boolean(search.group),
     placeholderData: keepPreviousData,
   });
+  const { sort, order } = parseSort(search);
+  const sorted = useMemo(
+    () => found.data && sortGroups(found.data.groups, { sort, order }),
+    [found.data, sort, order],
+  );
+  return { groups: sorted, leftOut: found.data?.left_out ?? 0, error: found.error };
 }
 
 export function useRowLayout(

@@ -74,7 +74,7 @@ function inside(parent: HTMLElement | null, target: EventTarget | null): boolean
 }
 
 /** The row may have to be drawn first. */
-function focusRow(scroller: HTMLElement | null, position: number, tries = 5): void {
+export function focusRow(scroller: HTMLElement | null, position: number, tries = 5): void {
   requestAnimationFrame(() => {
     const row = scroller?.querySelector<HTMLElement>(`[data-row="${position}"]`);
     if (row) row.focus({ preventScroll: true });

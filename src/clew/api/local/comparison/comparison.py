@@ -68,7 +68,7 @@ def _describe(project: LocalProject, text: str) -> tuple[Measured, Properties, f
 
 def _thin_out(points: Series) -> tuple[tuple[float, float | None], ...]:
     """At most _MOST_POINTS of the points, and the last one."""
-    step = math.ceil(len(points) / _MOST_POINTS)
+    step = max(1, math.ceil(len(points) / _MOST_POINTS))
     chosen = points[::step]
     if points and chosen[-1] != points[-1]:
         chosen.append(points[-1])

@@ -66,9 +66,14 @@ def _build_row(name: str, cells: Sequence[Cell | None]) -> ComparedRow:
     return ComparedRow(
         name=name,
         values=values,
-        differs=any(value != values[0] for value in values[1:]),
+        differs=any(not _is_same(value, values[0]) for value in values[1:]),
         versions=versions if any(versions) else UNSET,
     )
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """For Python, true and 1 are equal."""
+    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
 def _cut(value: Any) -> Any:
