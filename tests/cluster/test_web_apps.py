@@ -102,7 +102,7 @@ def test_what_users_do_in_the_three_apps(kube: Kube, apps: Apps) -> None:
     assert volume()["viewer"]["url"] == f"/pvcviewers/{kube.namespace}/data/"
     assert volume()["class"] == default
     again = {"logspath": "pvc://data/runs/"}
-    opened = apps.client.post(f"{apps.details}/tensorboards/open", json=again).json()
+    opened = apps.client.post(f"{apps.details}/open-tensorboard", json=again).json()
     assert (opened["name"], opened["created"]) == ("curves", False)
     refused = apps.client.delete(f"{apps.volumes}/data")
     assert (refused.status_code, refused.json()["title"]) == (

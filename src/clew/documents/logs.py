@@ -1,6 +1,17 @@
 """Logs by lines, and what was found in them."""
 
+from msgspec import Struct
+
 from clew.documents.document import Document
+
+
+class LogBlock(Struct, frozen=True, array_like=True):
+    """In JSON an array, since a log of a gigabyte has thousands of blocks."""
+
+    line: int
+    """The number of its first line, from 0."""
+    offset: int
+    """Of its first byte."""
 
 
 class LogLines(Document, frozen=True, kw_only=True):
@@ -16,9 +27,8 @@ class LogLines(Document, frozen=True, kw_only=True):
     """Bytes."""
     first_block: int
     """The number of the first block listed."""
-    blocks: tuple[tuple[int, int], ...]
-    """For each block, the number of its first line, from 0, and the offset of its first byte. The
-    last block grows while the log does."""
+    blocks: tuple[LogBlock, ...]
+    """The last one grows while the log does."""
 
 
 class LogMatches(Document, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from base64 import b64decode
 from datetime import datetime
 from typing import Literal
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from clew.documents.document import Document
 from clew.documents.ids import Digest, ExecutionId, VersionId
@@ -36,6 +36,13 @@ class Versions(Document, frozen=True, kw_only=True):
     versions: tuple[Version, ...]
 
 
+class Point(Struct, frozen=True, array_like=True):
+    """One value of a scalar; in JSON an array."""
+
+    step: int
+    value: float
+
+
 class Preview(Document, frozen=True, kw_only=True):
     """The start of a version's content, shown according to its format."""
 
@@ -50,8 +57,8 @@ class Preview(Document, frozen=True, kw_only=True):
     rows: tuple[tuple[str, ...], ...] | None = None
     image: str | None = None
     """In Base64; only of small images."""
-    series: dict[str, tuple[tuple[int, float], ...]] | None = None
-    """The scalars of a TensorBoard event file: step and value."""
+    series: dict[str, tuple[Point, ...]] | None = None
+    """The scalars of a TensorBoard event file."""
 
 
 class Restored(Document, frozen=True, kw_only=True):

@@ -6,24 +6,18 @@ blocks that it shows. The index grows with the log.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from clew.documents.logs import LogBlock
 
 BLOCK_BYTES = 64 << 10
 """A longer line is divided, and counts as several lines."""
-
-
-class Block(NamedTuple):
-    line: int
-    """The number of its first line, from 0."""
-    offset: int
-    """Of its first byte."""
 
 
 class LineIndex:
     """The blocks of one log, as far as it was read."""
 
     def __init__(self) -> None:
-        self.blocks = [Block(0, 0)]
+        self.blocks = [LogBlock(0, 0)]
         """The last block is open: it grows with the log."""
         self.size = 0
         """How many bytes were read."""
@@ -53,9 +47,9 @@ class LineIndex:
         is_divided = end == 0
         if is_divided:
             end = _character_start(data, start, stop)
-        line, offset = self.blocks[-1]
-        count = data.count(b"\n", start, end) + is_divided
-        self.blocks.append(Block(line + count, offset + end - start))
+        last = self.blocks[-1]
+        lines = data.count(b"\n", start, end) + is_divided
+        self.blocks.append(LogBlock(last.line + lines, last.offset + end - start))
         return end
 
     def span(self, number: int) -> tuple[int, int]:

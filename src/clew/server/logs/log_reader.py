@@ -5,8 +5,9 @@ import threading
 from collections import OrderedDict
 from typing import NamedTuple
 
+from clew.documents.logs import LogBlock
 from clew.errors import Conflict, NotFound
-from clew.server.logs.line_index import Block, LineIndex
+from clew.server.logs.line_index import LineIndex
 from clew.server.logs.log_source import LogSource
 
 _MAX_LOGS = 64
@@ -22,7 +23,7 @@ class LogPosition(NamedTuple):
 
     lines: int
     size: int
-    blocks: list[Block]
+    blocks: list[LogBlock]
 
 
 class Matches(NamedTuple):

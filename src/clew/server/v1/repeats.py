@@ -27,7 +27,7 @@ _Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r
 class Options(BaseModel):
     """How to repeat an execution."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     parameters: Annotated[dict[_Name, _Word], Field(max_length=1000)] = Field(
         default={},

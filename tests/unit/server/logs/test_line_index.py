@@ -6,6 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.documents.logs import LogBlock
 from clew.server.logs.line_index import BLOCK_BYTES, LineIndex
 from clew.server.logs.log_reader import LogReader
 from clew.server.logs.log_source import LogSource
@@ -21,7 +22,7 @@ def test_a_short_log_is_one_block() -> None:
     assert index().lines == 0
     assert index(b"a\nb").lines == 2
     assert index(b"a\nb\n").lines == 2
-    assert index(b"a\nb\n").blocks == [(0, 0)]
+    assert index(b"a\nb\n").blocks == [LogBlock(0, 0)]
 
 
 @given(
@@ -37,10 +38,10 @@ def test_blocks_join_to_the_log_and_begin_with_lines(lines: list[int], cuts: lis
     spans = [made.span(number) for number in range(len(made.blocks))]
     assert b"".join(data[a:b] for a, b in spans) == data
     assert all(b - a <= BLOCK_BYTES for a, b in spans)
-    for (line, offset), following in zip(made.blocks, made.blocks[1:], strict=False):
-        part = data[offset : following.offset]
+    for block, following in zip(made.blocks, made.blocks[1:], strict=False):
+        part = data[block.offset : following.offset]
         is_divided = not part.endswith(b"\n")
-        assert following.line - line == part.count(b"\n") + is_divided
+        assert following.line - block.line == part.count(b"\n") + is_divided
 
 
 def test_a_long_line_is_not_divided_within_a_character() -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from clew.api.tensorboard_events import read_scalars
 from clew.documents.ids import Digest
-from clew.documents.versions import Preview
+from clew.documents.versions import Point, Preview
 
 MAX_TEXT_BYTES = 64 << 10
 """How much of a text is shown."""
@@ -102,11 +102,11 @@ def _preview_text(preview: Callable[..., Preview], ending: str, data: bytes, siz
     return preview(kind=kind, media_type=media, truncated=truncated, text=text)
 
 
-def _read_series(data: bytes) -> dict[str, tuple[tuple[int, float], ...]]:
+def _read_series(data: bytes) -> dict[str, tuple[Point, ...]]:
     """The scalars, at most 5,000 points of each, evenly chosen."""
     found = {}
     for name, points in list(read_scalars(data).items())[:_MAX_SERIES]:
-        finite = [(step, value) for step, value in points if math.isfinite(value)]
+        finite = [Point(step, value) for step, value in points if math.isfinite(value)]
         stride = max(1, -(-len(finite) // _MAX_POINTS))
         found[name[:_MAX_CELL_CHARS]] = tuple(finite[::stride])
     return found

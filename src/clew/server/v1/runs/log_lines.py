@@ -128,7 +128,7 @@ def _lines(request: Request, stream: str, source: LogSource, first: int) -> LogL
         lines=found.lines,
         size=found.size,
         first_block=first,
-        blocks=tuple((block.line, block.offset) for block in found.blocks[first:]),
+        blocks=tuple(found.blocks[first:]),
     )
 
 

@@ -33,7 +33,7 @@ class TensorboardSource(BaseModel):
     )
 
 
-@router.post("/namespaces/{namespace}/tensorboards/open")
+@router.post("/namespaces/{namespace}/open-tensorboard")
 def open_tensorboard(
     backend: BackendDep, project: ProjectDep, namespace: str, source: TensorboardSource
 ) -> OpenedTensorboard:

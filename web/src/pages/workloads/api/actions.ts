@@ -59,7 +59,7 @@ export function replaceYaml(
 
 /** The TensorBoard of the logs of a run, or of a place: the one that shows them, or a new one. */
 export function openTensorboard(namespace: string, source: { target: string }) {
-  const path = `/api/v1/namespaces/${part(namespace)}/tensorboards/open`;
+  const path = `/api/v1/namespaces/${part(namespace)}/open-tensorboard`;
   return sendJson<{ name: string; namespace: string }>("POST", path, source);
 }
 
