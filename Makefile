@@ -1,4 +1,5 @@
-# make demo        set up, then record, trace and restore a small training workflow; then a pipeline
+# make demo        set up, then record, trace and restore a small training workflow; then a pipeline; then open
+#                  what was recorded in the web app (without a terminal: print its address)
 # make example-mnist, make example-cifar10   set up TensorFlow, fetch the images, train in every configuration
 # make test        set up, then run the tests
 # make web         build the web app into src/clew/_web (needs Node.js 20.19 or newer, and npm)
@@ -25,6 +26,7 @@ BIN := .venv/bin
 READY := .venv/.clew-ready
 EXAMPLES := $(wildcard examples/*/requirements.txt)
 TENSORFLOW := build/tensorflow
+NOTEBOOKS := build/notebooks
 # A worker takes tests from the longest queue when its own is empty; until then, a file's tests stay together
 # and share its fixtures.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
@@ -83,11 +85,19 @@ build/taxi/trips.csv: examples/taxi/download.py | $(READY)
 
 demo: native web build/taxi/trips.csv
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/training/demo.sh
-	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/taxi/demo.sh build/taxi/trips.csv
+	@rm -rf build/demo
+	@CLEW_DEMO="$(CURDIR)/build/demo" PATH="$(CURDIR)/$(BIN):$$PATH" examples/taxi/demo.sh build/taxi/trips.csv
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/open-app.sh build/demo
 
 $(TENSORFLOW)/.ready: examples/mnist/requirements-tensorflow.txt constraints.txt
 	$(PYTHON) -m venv $(TENSORFLOW)
 	$(TENSORFLOW)/bin/pip install -q -c constraints.txt -r $<
+	touch $@
+
+# JupyterLab and TensorBoard, which the tests of notebooks need; apart, since Clew works without them.
+$(NOTEBOOKS)/.ready: tests/requirements-notebooks.txt constraints.txt
+	$(PYTHON) -m venv $(NOTEBOOKS)
+	$(NOTEBOOKS)/bin/pip install -q -c constraints.txt -r $<
 	touch $@
 
 build/%/data: examples/%/download.sh
@@ -100,10 +110,10 @@ example-mnist example-cifar10: example-%: native $(TENSORFLOW)/.ready | build/%/
 	@cd build/$* && PATH="$(CURDIR)/$(TENSORFLOW)/bin:$(CURDIR)/$(BIN):$$PATH" \
 		clew pipeline run ../../examples/$*/pipeline.py $(GIVEN)
 
-test: packages-test native web
+test: packages-test native web $(NOTEBOOKS)/.ready
 	$(PYTEST)
 
-test-heavy: packages-test native web $(TENSORFLOW)/.ready
+test-heavy: packages-test native web $(NOTEBOOKS)/.ready $(TENSORFLOW)/.ready
 	$(PYTEST) -m 'heavy or hypothesis' --hypothesis-profile full --timeout 7200
 
 pictures: native web
