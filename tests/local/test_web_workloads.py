@@ -154,7 +154,7 @@ def test_details_follow_the_log_and_change_the_yaml(web_app: WebApp) -> None:
     page.get_by_label("Value 1").fill("edited")
     assert_accessible(page)
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", level=1, name="studied")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="studied", exact=True)).to_be_visible()
     resource = ask(web_app, f"{NOTEBOOKS}/studied")["notebook"]
     assert '"edited"' in json.dumps(resource["spec"])
     web_app.assert_no_errors()
@@ -255,7 +255,7 @@ def test_the_keyboard_does_everything(web_app: WebApp) -> None:
     expect(page.get_by_label("Filter notebooks")).to_have_value("a-typ")
     row_of(page, "a-typed").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1, name="a-typed")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="a-typed", exact=True)).to_be_visible()
     page.get_by_role("button", name="Delete").focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
