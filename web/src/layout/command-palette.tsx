@@ -1,38 +1,33 @@
-import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { Dialog } from "radix-ui";
-import { useDeferredValue, useState } from "react";
-import { api, type Schemas, unwrap } from "@/api/client";
+import { useState } from "react";
+import { type Hit, SearchHit, useSearch } from "@/components/search-hit";
 import { ENTRIES } from "./navigation";
+import { usePaletteEntries } from "./palette-entries";
 
 const MAX_HITS = 20;
 const ITEM =
   "flex cursor-pointer items-center gap-2 rounded-md px-3 py-2 data-[selected=true]:bg-sunken";
 
-/** Search over pages, files, executions, runs and processes. */
+/** Search over pages and what they list, files, models, images, executions, runs and processes. */
 export default function CommandPalette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
-  const query = useDeferredValue(text.trim());
   const navigate = useNavigate();
-  const { data } = useQuery({
-    queryKey: ["executions", "search", query],
-    queryFn: () =>
-      unwrap(api.GET("/api/v1/search", { params: { query: { q: query, limit: MAX_HITS } } })),
-    enabled: query.length > 1,
-    placeholderData: (previous) => previous,
-  });
+  const { hits, isLongEnough, isFetching } = useSearch(text, MAX_HITS);
+  const entries = usePaletteEntries(text, isLongEnough);
   function open(action: () => void) {
     onClose();
     action();
   }
   /** Executions and runs have a page of their own; of everything else the lineage is shown. */
-  function openHit(hit: Schemas["Hit"]) {
+  function openHit(hit: Hit) {
     if (hit.kind === "execution" || hit.kind === "run") {
       navigate({ to: "/runs/$id", params: { id: hit.id } });
-    } else navigate({ to: "/lineage", search: { target: hit.id } });
+    } else navigate({ to: "/lineage", search: { target: hit.id, node: hit.id } });
   }
-  const pages = ENTRIES.filter(({ label }) => label.toLowerCase().includes(query.toLowerCase()));
+  const words = text.trim().toLowerCase();
+  const pages = ENTRIES.filter(({ label }) => label.toLowerCase().includes(words));
   return (
     <Dialog.Root open onOpenChange={(next) => !next && onClose()}>
       <Dialog.Portal>
@@ -51,18 +46,34 @@ export default function CommandPalette({ onClose }: { onClose: () => void }) {
             />
             <Command.List className="max-h-[50vh] overflow-y-auto p-2">
               <Command.Empty className="px-3 py-6 text-center text-quiet">
-                {query.length > 1 ? "Nothing matches." : "Type at least two characters."}
+                {!isLongEnough
+                  ? "Type at least two characters."
+                  : isFetching
+                    ? "Searching…"
+                    : "Nothing matches."}
               </Command.Empty>
-              {(data?.hits ?? []).map((hit) => (
+              {entries.map(({ key, kind, name, where, icon: Icon, go }) => (
+                <Command.Item
+                  key={key}
+                  value={key}
+                  className={ITEM}
+                  onSelect={() => open(() => navigate(go))}
+                >
+                  <Icon size={16} aria-hidden className="shrink-0 text-quiet" />
+                  <span className="min-w-0 flex-1 truncate">{name}</span>
+                  <span className="shrink-0 text-sm text-quiet">
+                    {[kind, where].filter(Boolean).join(" · ")}
+                  </span>
+                </Command.Item>
+              ))}
+              {hits.map((hit) => (
                 <Command.Item
                   key={`${hit.kind}-${hit.id}`}
                   value={`${hit.kind}-${hit.id}`}
                   className={ITEM}
                   onSelect={() => open(() => openHit(hit))}
                 >
-                  <span className="w-20 shrink-0 text-quiet">{hit.kind}</span>
-                  <span className="min-w-0 flex-1 truncate">{hit.label}</span>
-                  <code className="text-sm text-quiet">{hit.id}</code>
+                  <SearchHit hit={hit} />
                 </Command.Item>
               ))}
               {pages.map(({ label, to, icon: Icon }) => (

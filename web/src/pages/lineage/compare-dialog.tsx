@@ -100,10 +100,7 @@ export function CompareDialog({
           )}
           {chosen.execution !== mine.execution && (
             <div>
-              <ButtonLink
-                to="/compare"
-                search={{ ids: [chosen.execution, mine.execution] } as never}
-              >
+              <ButtonLink to="/compare" search={{ id: [chosen.execution, mine.execution] }}>
                 Compare the executions {chosen.execution} and {mine.execution}
               </ButtonLink>
             </div>
