@@ -100,7 +100,7 @@ def test_edited_yaml_is_taken_back(api: TestClient, served: Served, notebook: st
     changed = api.put(f"{notebook}/yaml", json={"yaml": yaml.safe_dump(edited)})
     assert changed.is_success, changed.text
     assert yaml.safe_load(changed.json()["yaml"])["metadata"]["labels"]["team"] == "vision"
-    stale = api.put(f"{notebook}/yaml", json={"yaml": text})
+    stale = api.put(f"{notebook}/yaml", json={"yaml": text, "base": text})
     assert (stale.status_code, stale.json()["code"]) == (409, "conflict")
 
 
