@@ -9,7 +9,7 @@
 # make test-cluster  the tests on a cluster: the one KUBECONFIG names, else the above
 # make dist        build the wheels and the sdist, and install the wheel in a container without a compiler (as root)
 # make test-aarch64  the aarch64 wheel in an emulated machine, compared with x86-64; takes minutes
-# make pictures    run the sessions that docs/images shows, and draw them again
+# make pictures    run the sessions and fill the project that docs/images shows, and draw them again
 # make bench       every figure of docs/benchmarks.md, with the peers beside it
 # make native      compile the witness in place, for development
 # make clean       remove what the above made, but for .venv
@@ -118,6 +118,7 @@ test-heavy: packages-test native web $(NOTEBOOKS)/.ready $(TENSORFLOW)/.ready
 
 pictures: native web
 	@$(BIN)/python -m tools.terminal_pictures
+	@$(BIN)/python -W ignore -m tools.web_pictures
 
 dist: $(READY) web packages-cluster
 	rm -rf dist
