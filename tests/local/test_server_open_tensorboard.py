@@ -8,7 +8,7 @@ import pytest
 from tests.driver import Project
 from tests.local.server import run_up
 
-OPEN = "/api/v1/namespaces/local/tensorboards/open"
+OPEN = "/api/v1/namespaces/local/open-tensorboard"
 BOARDS = "/tensorboards/api/namespaces/local/tensorboards"
 TRAIN = """
 mkdir -p runs/a runs/b

@@ -13,20 +13,20 @@ import httpx2
 import pytest
 from tests.driver import Project
 from tests.local.programs.compiling import HERE, run_script
-from tests.local.server import Server, run_server
+from tests.local.server import Server, run_up
 from tests.wait import wait_until
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One of a project that has e1, e2, and the run r1."""
+    """One of a project that has e1, e2, and the run r1; it runs notebooks, too."""
     project = Project(tmp_path_factory.mktemp("openapi"))
     (project / "raw.csv").write_text("b\na\n")
     project.sh("sort raw.csv | tee sorted.csv")
     project.sh("wc -l sorted.csv > lines.txt")
     spec = project / "measuring.yaml"
     run_script(HERE / "measuring.py", spec)
-    with run_server(project, "--runs", "1") as found, found.client() as client:
+    with run_up(project) as found, found.client() as client:
         _run(client, spec)
         yield found
 

@@ -7,7 +7,7 @@ from clew.documents.kubeflow import (
     PodDefaults,
     StorageClasses,
 )
-from clew.server.v1.dependencies import BackendDep
+from clew.server.v1.dependencies import BackendDep, Namespace
 from clew.server.v1.document_router import DocumentRouter
 from clew.workloads.listings import list_configurations
 
@@ -41,7 +41,7 @@ def make_router(app: str) -> DocumentRouter:
 
 def add_configurations(router: DocumentRouter) -> None:
     @router.get("/api/namespaces/{namespace}/poddefaults")
-    def list_poddefaults(backend: BackendDep, namespace: str) -> PodDefaults:
+    def list_poddefaults(backend: BackendDep, namespace: Namespace) -> PodDefaults:
         """The configurations that a form can choose."""
         found = list_configurations(backend, namespace)
         return PodDefaults(user=backend.user, poddefaults=found)

@@ -19,7 +19,7 @@ from clew.errors import NotFound, UsageError
 from clew.kube.objects import Key, name_of
 from clew.server.kubeflow.app_routes import add_configurations, make_router
 from clew.server.kubeflow.request_body import Body, RequestKey, describe_body
-from clew.server.v1.dependencies import BackendDep, FormDefaultsDep
+from clew.server.v1.dependencies import BackendDep, FormDefaultsDep, Namespace
 from clew.workloads.backend import Backend
 from clew.workloads.creation import create_notebook as create
 from clew.workloads.details import status_of
@@ -50,13 +50,15 @@ def get_gpus(backend: BackendDep, defaults: FormDefaultsDep) -> GpuVendors:
 
 
 @router.get("/api/namespaces/{namespace}/pvcs")
-def list_pvcs(backend: BackendDep, namespace: str) -> ClaimSizes:
+def list_pvcs(backend: BackendDep, namespace: Namespace) -> ClaimSizes:
     """The volumes that a notebook can mount."""
     return ClaimSizes(user=backend.user, pvcs=list_claim_sizes(backend, namespace))
 
 
 @router.get(_NOTEBOOKS)
-def list_notebooks(backend: BackendDep, defaults: FormDefaultsDep, namespace: str) -> Notebooks:
+def list_notebooks(
+    backend: BackendDep, defaults: FormDefaultsDep, namespace: Namespace
+) -> Notebooks:
     found = list_items(backend, namespace, defaults)
     return Notebooks(user=backend.user, notebooks=found)
 
@@ -65,7 +67,7 @@ def list_notebooks(backend: BackendDep, defaults: FormDefaultsDep, namespace: st
 def create_notebook(
     backend: BackendDep,
     defaults: FormDefaultsDep,
-    namespace: str,
+    namespace: Namespace,
     body: Body,
     request: RequestKey = None,
 ) -> Message:
@@ -75,7 +77,7 @@ def create_notebook(
 
 
 @router.get(_NOTEBOOK)
-def get_notebook(backend: BackendDep, namespace: str, name: str) -> NotebookResource:
+def get_notebook(backend: BackendDep, namespace: Namespace, name: str) -> NotebookResource:
     """The Notebook, and its state as `processed_status`."""
     found = backend.get(_key(namespace, name))
     status = status_of(found, _events(backend, namespace, name))
@@ -84,7 +86,7 @@ def get_notebook(backend: BackendDep, namespace: str, name: str) -> NotebookReso
 
 
 @router.patch(_NOTEBOOK, openapi_extra=describe_body(StopForm))
-def change_notebook(backend: BackendDep, namespace: str, name: str, body: Body) -> Response:
+def change_notebook(backend: BackendDep, namespace: Namespace, name: str, body: Body) -> Response:
     """Stop or start a notebook."""
     stopped = body.get("stopped")
     if not isinstance(stopped, bool):
@@ -94,14 +96,14 @@ def change_notebook(backend: BackendDep, namespace: str, name: str, body: Body) 
 
 
 @router.delete(_NOTEBOOK)
-def delete_notebook(backend: BackendDep, namespace: str, name: str) -> Message:
+def delete_notebook(backend: BackendDep, namespace: Namespace, name: str) -> Message:
     """Delete a notebook; its volumes are kept."""
     backend.delete(_key(namespace, name))
     return Message(user=backend.user, message=f"Notebook {name} successfully deleted.")
 
 
 @router.get(f"{_NOTEBOOK}/pod")
-def get_pod(backend: BackendDep, namespace: str, name: str) -> PodResource:
+def get_pod(backend: BackendDep, namespace: Namespace, name: str) -> PodResource:
     pods = backend.pods_of(_key(namespace, name))
     if not pods:
         raise NotFound("No pod detected.", hint="the notebook is stopped, or is about to start")
@@ -109,7 +111,7 @@ def get_pod(backend: BackendDep, namespace: str, name: str) -> PodResource:
 
 
 @router.get(f"{_NOTEBOOK}/pod/{{pod}}/logs")
-def get_logs(backend: BackendDep, namespace: str, name: str, pod: str) -> Logs:
+def get_logs(backend: BackendDep, namespace: Namespace, name: str, pod: str) -> Logs:
     """The last 10,000 lines that the notebook printed."""
     if pod not in map(name_of, backend.pods_of(_key(namespace, name))):
         raise NotFound(f"the notebook {name} has no Pod {pod[:100]}", hint="ask for its Pod again")
@@ -118,7 +120,7 @@ def get_logs(backend: BackendDep, namespace: str, name: str, pod: str) -> Logs:
 
 
 @router.get(f"{_NOTEBOOK}/events")
-def list_events(backend: BackendDep, namespace: str, name: str) -> Events:
+def list_events(backend: BackendDep, namespace: Namespace, name: str) -> Events:
     return Events(user=backend.user, events=tuple(_events(backend, namespace, name)))
 
 

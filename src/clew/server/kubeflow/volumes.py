@@ -5,7 +5,7 @@ from clew.documents.workload_forms import ViewerForm, VolumeForm
 from clew.kube.objects import Key
 from clew.server.kubeflow.app_routes import make_router
 from clew.server.kubeflow.request_body import Body, RequestKey, describe_body
-from clew.server.v1.dependencies import BackendDep
+from clew.server.v1.dependencies import BackendDep, Namespace
 from clew.workloads.creation import create_viewer as open_viewer
 from clew.workloads.creation import create_volume as create
 from clew.workloads.deletion import delete_volume as delete
@@ -21,39 +21,39 @@ _CLAIM = "PersistentVolumeClaim"
 
 
 @router.get(_VOLUMES)
-def list_volumes(backend: BackendDep, namespace: str) -> Volumes:
+def list_volumes(backend: BackendDep, namespace: Namespace) -> Volumes:
     return Volumes(user=backend.user, pvcs=list_items(backend, namespace))
 
 
 @router.post(_VOLUMES, openapi_extra=describe_body(VolumeForm))
 def create_volume(
-    backend: BackendDep, namespace: str, body: Body, request: RequestKey = None
+    backend: BackendDep, namespace: Namespace, body: Body, request: RequestKey = None
 ) -> Message:
     create(backend, namespace, body, request)
     return Message(user=backend.user, message="PVC created successfully.")
 
 
 @router.get(_VOLUME)
-def get_volume(backend: BackendDep, namespace: str, name: str) -> VolumeResource:
+def get_volume(backend: BackendDep, namespace: Namespace, name: str) -> VolumeResource:
     """The volume as Kubernetes describes it."""
     return VolumeResource(user=backend.user, pvc=backend.get(Key(_CLAIM, namespace, name)))
 
 
 @router.get(f"{_VOLUME}/pods")
-def list_pods(backend: BackendDep, namespace: str, name: str) -> Pods:
+def list_pods(backend: BackendDep, namespace: Namespace, name: str) -> Pods:
     """What mounts the volume."""
     found = tuple(backend.pods_of(Key(_CLAIM, namespace, name)))
     return Pods(user=backend.user, pods=found)
 
 
 @router.get(f"{_VOLUME}/events")
-def list_events(backend: BackendDep, namespace: str, name: str) -> Events:
+def list_events(backend: BackendDep, namespace: Namespace, name: str) -> Events:
     found = events_about(backend.list("Event", namespace), _CLAIM, name)
     return Events(user=backend.user, events=tuple(found))
 
 
 @router.delete(_VOLUME)
-def delete_volume(backend: BackendDep, namespace: str, name: str) -> Message:
+def delete_volume(backend: BackendDep, namespace: Namespace, name: str) -> Message:
     """Delete a volume with its content, and its viewers. 409: something else uses it."""
     delete(backend, namespace, name)
     return Message(user=backend.user, message=f"PVC {name} successfully deleted.")
@@ -61,7 +61,7 @@ def delete_volume(backend: BackendDep, namespace: str, name: str) -> Message:
 
 @router.post(_VIEWERS, openapi_extra=describe_body(ViewerForm))
 def create_viewer(
-    backend: BackendDep, namespace: str, body: Body, request: RequestKey = None
+    backend: BackendDep, namespace: Namespace, body: Body, request: RequestKey = None
 ) -> Message:
     """Open the file browser of a volume."""
     open_viewer(backend, namespace, body, request)
@@ -69,6 +69,6 @@ def create_viewer(
 
 
 @router.delete(f"{_VIEWERS}/{{name}}")
-def delete_viewer(backend: BackendDep, namespace: str, name: str) -> Message:
+def delete_viewer(backend: BackendDep, namespace: Namespace, name: str) -> Message:
     backend.delete(Key("PVCViewer", namespace, name))
     return Message(user=backend.user, message=f"Viewer {name} successfully deleted.")

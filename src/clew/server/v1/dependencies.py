@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Query, Request
+from fastapi import Depends, Header, Path, Query, Request
 from pydantic import StringConstraints
 
 from clew.api.local.project import LocalProject
@@ -34,6 +34,11 @@ IdempotencyKey = Annotated[
         description="Made up by the client. A second request with the same key makes nothing, and"
         " is answered as the first one was; for a day.",
     ),
+]
+
+
+Namespace = Annotated[
+    str, Path(description="On one machine, `local` is the only one.", examples=["local"])
 ]
 
 

@@ -10,7 +10,7 @@ from clew.documents.workloads import (
     StorageClassList,
 )
 from clew.server.proxy.app_origin import AppOrigin
-from clew.server.v1.dependencies import BackendDep, ServiceDep
+from clew.server.v1.dependencies import BackendDep, Namespace, ServiceDep
 from clew.server.v1.document_router import DocumentRouter
 from clew.workloads.listings import list_snapshots as list_items
 
@@ -65,6 +65,6 @@ def list_storage_classes(backend: BackendDep) -> StorageClassList:
 
 
 @router.get("/namespaces/{namespace}/snapshots")
-def list_snapshots(backend: BackendDep, namespace: str) -> Snapshots:
+def list_snapshots(backend: BackendDep, namespace: Namespace) -> Snapshots:
     """The snapshots that new volumes can be copied from; none if the cluster has none."""
     return Snapshots(snapshots=list_items(backend, namespace))

@@ -21,7 +21,7 @@ from clew.server.http.server_sent_events import (
 )
 from clew.server.polling_feed import KEEPALIVE_SECONDS
 from clew.server.server_state import Service
-from clew.server.v1.dependencies import BackendDep, ServiceDep
+from clew.server.v1.dependencies import BackendDep, Namespace, ServiceDep
 from clew.server.v1.workloads.details import WORKLOAD, Collection
 from clew.workloads.details import key_for
 from clew.workloads.log_stream import check_log, follow_log, read_log
@@ -47,7 +47,7 @@ _MAX_CHUNK = 64 << 10
 async def get_container_log(
     service: ServiceDep,
     backend: BackendDep,
-    namespace: str,
+    namespace: Namespace,
     collection: Collection,
     name: str,
     container: str,

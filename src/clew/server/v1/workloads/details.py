@@ -8,7 +8,7 @@ from clew.documents.workload_forms import NotebookEdit, YamlForm
 from clew.documents.workloads import Workload
 from clew.errors import UsageError
 from clew.server.kubeflow.request_body import Body, describe_body
-from clew.server.v1.dependencies import BackendDep, FormDefaultsDep
+from clew.server.v1.dependencies import BackendDep, FormDefaultsDep, Namespace
 from clew.server.v1.document_router import DocumentRouter
 from clew.workloads.details import describe, key_for
 from clew.workloads.edits import change, replace_yaml
@@ -24,7 +24,7 @@ WORKLOAD = "/namespaces/{namespace}/{collection}/{name}"
 
 @router.get(WORKLOAD)
 def get_workload(
-    backend: BackendDep, namespace: str, collection: Collection, name: str
+    backend: BackendDep, namespace: Namespace, collection: Collection, name: str
 ) -> Workload:
     return describe(backend, collection, namespace, name)
 
@@ -33,7 +33,7 @@ def get_workload(
 def change_workload(
     backend: BackendDep,
     defaults: FormDefaultsDep,
-    namespace: str,
+    namespace: Namespace,
     collection: Collection,
     name: str,
     body: Body,
@@ -48,7 +48,7 @@ def change_workload(
 def replace_workload(
     backend: BackendDep,
     defaults: FormDefaultsDep,
-    namespace: str,
+    namespace: Namespace,
     collection: Collection,
     name: str,
     body: Body,

@@ -8,7 +8,7 @@ from clew.api.local.project import LocalProject
 from clew.api.local.tensorboard_logs import copy_logs
 from clew.documents.workloads import OpenedTensorboard
 from clew.errors import NotAllowed, UsageError
-from clew.server.v1.dependencies import BackendDep, ProjectDep, Text
+from clew.server.v1.dependencies import BackendDep, Namespace, ProjectDep, Text
 from clew.server.v1.document_router import DocumentRouter
 from clew.workloads.local.resource_files import NAMESPACE
 from clew.workloads.local.volume_directories import PROJECT
@@ -35,7 +35,7 @@ class TensorboardSource(BaseModel):
 
 @router.post("/namespaces/{namespace}/open-tensorboard")
 def open_tensorboard(
-    backend: BackendDep, project: ProjectDep, namespace: str, source: TensorboardSource
+    backend: BackendDep, project: ProjectDep, namespace: Namespace, source: TensorboardSource
 ) -> OpenedTensorboard:
     """The TensorBoard of these logs. It is created unless there is one, and started if it is
     stopped."""

@@ -97,7 +97,7 @@ def test_edited_yaml_is_taken_back(api: TestClient, served: Served, notebook: st
     text = api.get(notebook).json()["yaml"]
     edited = yaml.safe_load(text)
     edited["metadata"]["labels"]["team"] = "vision"
-    changed = api.put(f"{notebook}/yaml", json={"yaml": yaml.safe_dump(edited)})
+    changed = api.put(f"{notebook}/yaml", json={"yaml": yaml.safe_dump(edited), "base": text})
     assert changed.is_success, changed.text
     assert yaml.safe_load(changed.json()["yaml"])["metadata"]["labels"]["team"] == "vision"
     stale = api.put(f"{notebook}/yaml", json={"yaml": text, "base": text})
