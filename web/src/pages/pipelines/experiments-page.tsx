@@ -136,7 +136,7 @@ function columns(onArchive: (experiment: Experiment) => void): Column<Experiment
     {
       id: "last",
       header: "Last run",
-      width: "14rem",
+      width: "16rem",
       cell: (row) => <LastRun run={row.last_run} />,
     },
     { id: "created", header: "Created", width: "9.5rem", cell: (row) => <Time at={row.created} /> },
@@ -183,13 +183,16 @@ function ExperimentDialog({
       wide
     >
       <div className="flex flex-col gap-4">
-        {!experiment.archived && (
-          <div>
+        <div className="flex flex-wrap gap-2">
+          {!experiment.archived && (
             <ButtonLink look="primary" to="/pipelines/start" search={{ experiment: experiment.id }}>
               <Play size={15} aria-hidden /> Start a run in it
             </ButtonLink>
-          </div>
-        )}
+          )}
+          <ButtonLink to="/runs" search={{ q: `experiment:${experiment.id}` }}>
+            Open in Runs
+          </ButtonLink>
+        </div>
         <RunsOf filter={{ experiment: experiment.id }} empty="This experiment has no runs yet" />
       </div>
     </Dialog>

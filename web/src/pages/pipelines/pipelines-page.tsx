@@ -43,7 +43,7 @@ const COLUMNS: Column<Pipeline>[] = [
       </span>
     ),
   },
-  { id: "last", header: "Last run", width: "14rem", cell: (row) => <LastRun run={row.last_run} /> },
+  { id: "last", header: "Last run", width: "16rem", cell: (row) => <LastRun run={row.last_run} /> },
   { id: "runs", header: "Runs", width: "5rem", align: "right", cell: (row) => row.runs },
   {
     id: "schedules",

@@ -41,6 +41,10 @@ export function RowMenu({
   }
   if (type === "run") {
     items.push({
+      label: "Start another one like it",
+      onSelect: () => navigate({ to: "/pipelines/start", search: { from: id } }),
+    });
+    items.push({
       label: archived ? "Take out of the archive" : "Archive",
       onSelect: async () => {
         const [failure] = await archiveRuns([id], !archived);

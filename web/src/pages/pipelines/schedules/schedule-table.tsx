@@ -108,13 +108,13 @@ function columns(
     {
       id: "next",
       header: "Next",
-      width: "12rem",
+      width: "13rem",
       cell: (row) => (row.next[0] ? whenWords(row.next[0]) : <span className="text-quiet">–</span>),
     },
     {
       id: "last",
       header: "Last run",
-      width: "14rem",
+      width: "16rem",
       cell: (row) => <LastRun run={row.last_run} />,
     },
     {

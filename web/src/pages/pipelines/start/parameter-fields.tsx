@@ -12,7 +12,8 @@ interface Props {
   onChange: (name: string, text: string) => void;
 }
 
-const LONG_TEXT = 60;
+const LONG_TEXT = 50;
+const MAX_ROWS = 12;
 const TYPES: Record<Parameter["kind"], string> = {
   text: "Text",
   integer: "Whole number",
@@ -32,7 +33,7 @@ export function ParameterFields({ parameters, texts, errors, showMissing, onChan
         const text = texts[name] ?? "";
         const hasError = errors[name] && (text.trim() !== "" || showMissing);
         const isChanged = initial !== undefined && text !== toText(initial, kind);
-        const isWide = isMultiline(parameter);
+        const isWide = text.includes("\n") || text.length > LONG_TEXT;
         return (
           <div key={name} className={`flex items-start gap-1 ${isWide ? "sm:col-span-2" : ""}`}>
             <div className="min-w-0 flex-1">
@@ -111,7 +112,7 @@ function Control({ parameter, text, onText, ...rest }: ControlProps) {
     return (
       <textarea
         {...rest}
-        rows={Math.min(12, Math.max(2, text.split("\n").length))}
+        rows={Math.min(MAX_ROWS, text.split("\n").length)}
         spellCheck={false}
         className="w-full rounded-md border border-line-strong bg-surface px-2.5 py-1 font-mono aria-invalid:border-failure"
         value={text}
