@@ -172,6 +172,12 @@ def _add_path(
         return None
     paths = find_paths(graph, ends[0], ends[1], everything=request.everything)
     found.add_paths(paths)
+    for id_, node in found.nodes.items():
+        if id_ not in found.versions and id_ not in found.activities and node.execution:
+            target = resolve(id_)
+            if target is not None and len(target.keys) == 1:
+                rows = found.versions if target.kind == "version" else found.activities
+                rows[id_] = target.keys[0]
     return DrawnPath(
         start=request.path[0],
         end=request.path[1],
