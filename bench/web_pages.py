@@ -172,7 +172,54 @@ def make_notebooks(folder: Path) -> None:
     backend.close()
 
 
+def run_tasks(folder: Path) -> None:
+    """A pipeline run of 500 tasks, in 20 layers."""
+    from kfp import compiler, dsl
+
+    @dsl.component(install_kfp_package=False)
+    def step(number: int) -> int:
+        return number
+
+    @dsl.pipeline(name="many-tasks")
+    def many_tasks() -> None:
+        layer: list[dsl.PipelineTask] = []
+        for depth in range(20):
+            above = layer
+            layer = [step(number=25 * depth + place) for place in range(25)]
+            for place, task in enumerate(layer if above else ()):
+                task.after(above[place], above[(place + 1) % 25])
+
+    compiler.Compiler().compile(many_tasks, str(folder / "tasks.yaml"))
+    record(folder, "pipeline", "run", "tasks.yaml")
+
+
+def print_lines(folder: Path) -> None:
+    """An execution that prints a million lines."""
+    line = "seq 1 1000000 | sed 's/^/epoch 3, batch /; s/$/, loss 0.25/'"
+    record(folder, "exec", "--", "sh", "-c", line)
+
+
+def record(folder: Path, *words: str) -> None:
+    subprocess.run([CLEW, *words], cwd=folder, check=True, capture_output=True)
+
+
 CASES = (
+    Case(
+        name="a run of 500 tasks",
+        before=run_tasks,
+        fill=lambda served: None,
+        path="/runs/r1",
+        ready="[data-node]",
+        move=pan(".graph"),
+    ),
+    Case(
+        name="a log of a million lines",
+        before=print_lines,
+        fill=lambda served: None,
+        path="/runs/e1?tab=output",
+        ready="[data-log] li",
+        move=scroll("[data-log]"),
+    ),
     Case(
         name="10,000 runs",
         fill=lambda served: send_executions(served, 10_000),

@@ -33,20 +33,21 @@ export function RunPage() {
   return <Resolved key={id} id={id} />;
 }
 
-/** A uid may be that of a run or of an execution; the stock KFP client prints those of runs. */
+/** A name is that of an execution. A uid may be that of a run, as the stock KFP client prints it. */
 function Resolved({ id }: { id: string }) {
   const search = route.useSearch();
   const found = useQuery({
     queryKey: ["runs", "resolve", id],
     queryFn: async () => {
       const params = { path: { id } };
-      try {
-        const run = await unwrap(
-          api.GET("/api/v1/runs/{id}", { params: { path: { id: id.replaceAll("-", "") } } }),
-        );
-        return { isRun: true, id: run.id ?? run.uid };
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      const uid = id.replaceAll("-", "");
+      if (/^[0-9a-f]{32}$/.test(uid)) {
+        try {
+          const run = await unwrap(api.GET("/api/v1/runs/{id}", { params: { path: { id: uid } } }));
+          return { isRun: true, id: run.id ?? run.uid };
+        } catch (error) {
+          if (!(error instanceof ApiError) || error.status !== 404) throw error;
+        }
       }
       const execution = await unwrap(api.GET("/api/v1/executions/{id}", { params }));
       return { isRun: false, id: execution.id ?? execution.uid };

@@ -20,7 +20,7 @@ export function ArtifactCard({ name, artifact }: { name: string; artifact: Schem
   const values = matrix || curve ? rest : metadata;
   const isMarkup = artifact.type.startsWith("system.HTML");
   return (
-    <section aria-label={name} className="min-w-0 rounded-lg border border-line">
+    <section aria-label={name} className="min-w-0 rounded-lg border border-line bg-surface">
       <header className="flex flex-wrap items-baseline gap-x-3 border-b border-line px-4 py-2">
         <h3 className="font-semibold">{name}</h3>
         <span className="text-quiet">{artifact.type}</span>

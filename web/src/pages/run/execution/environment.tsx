@@ -103,14 +103,15 @@ function Variables({ variables }: { variables: Fields }) {
     <Section
       title={`Variables (${count})`}
       actions={
-        <Input
-          type="search"
-          aria-label="Filter the variables"
-          placeholder="Filter"
-          className="w-40"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
+        <div className="w-40">
+          <Input
+            type="search"
+            aria-label="Filter the variables"
+            placeholder="Filter"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </div>
       }
     >
       <p className="mb-2 text-quiet">Values of secrets are not recorded.</p>

@@ -35,8 +35,8 @@ export function Summary({ execution }: { execution: Execution }) {
           <ValueTable label="Parameters" values={parameters} />
         </Section>
       )}
-      <OwnFiles title="Inputs" files={execution.own_inputs} found />
-      <OwnFiles title="Outputs" files={execution.own_outputs} />
+      <OwnFiles title="Inputs" cwd={execution.cwd} files={execution.own_inputs} found />
+      <OwnFiles title="Outputs" cwd={execution.cwd} files={execution.own_outputs} />
       <Relatives title="Derived from" relatives={execution.derived_from} />
       <Relatives title="Derived from it" relatives={execution.derived} />
       {execution.gaps.length > 0 && (
@@ -60,13 +60,20 @@ function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
+/** A path as it is seen from the directory of the command. */
+function shorten(path: string, cwd: string | null): string {
+  return cwd && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path;
+}
+
 function OwnFiles({
   title,
   files,
+  cwd,
   found = false,
 }: {
   title: string;
   files: Schemas["OwnFiles"];
+  cwd: string | null;
   /** They were found, not made. */
   found?: boolean;
 }) {
@@ -87,7 +94,7 @@ function OwnFiles({
               className="min-w-0 flex-1 truncate text-accent hover:underline"
               title={file.path}
             >
-              <bdi>{file.path}</bdi>
+              {shorten(file.path, cwd)}
             </Link>
             {file.made_by && (
               <Link to="/runs/$id" params={{ id: file.made_by }} className="text-accent underline">

@@ -55,7 +55,10 @@ export function LogViewer({
   if (index.error) return <ErrorCard error={index.error} retry={() => index.refetch()} />;
   if (!index.data) return <Skeleton lines={8} />;
   return (
-    <section aria-label={label} className="flex min-w-0 flex-col rounded-lg border border-line">
+    <section
+      aria-label={label}
+      className="flex min-w-0 flex-col rounded-lg border border-line bg-surface"
+    >
       <header className="flex flex-wrap items-center gap-2 border-b border-line p-2">
         <SearchField
           key={base}
@@ -108,7 +111,7 @@ export function LogViewer({
         >
           <WrapText size={15} aria-hidden /> Wrap
         </Button>
-        {download && (
+        {download && lines > 0 && (
           <a
             href={download}
             download

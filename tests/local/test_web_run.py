@@ -1,0 +1,186 @@
+"""The page of a run: tasks, logs, artifacts, and repeats with their verdict and cause."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.driver import Project
+from tests.local.programs.compiling import run_script
+from tests.local.web_app import PHONE, WebApp, assert_accessible, assert_fits
+from tests.wait import wait_until
+
+LINES = 300_000
+
+
+@pytest.fixture(scope="module")
+def web_options() -> tuple[str, ...]:
+    return ("--runs", "1")
+
+
+@pytest.fixture(scope="module")
+def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("run-page"))
+    script = Path(__file__).parent / "programs" / "run_page_pipeline.py"
+    run_script(script, project.folder)
+    project.write("clock.sh", "date +%s%N > now.txt; echo measured\n")
+    project("exec", "--name", "clock", "--", "sh", "clock.sh", "--lr", "0.5", "--epochs=3")
+    project.shell(f'seq 1 {LINES} | sed "s/^/line /"', "--name", "many")
+    project("pipeline", "run", "kinds.yaml")
+    return project
+
+
+def open_page(web_app: WebApp, path: str) -> Page:
+    page = web_app.open(path)
+    expect(page.get_by_role("tablist").first).to_be_visible()
+    return page
+
+
+def test_the_tasks_of_a_run(web_app: WebApp) -> None:
+    page = open_page(web_app, "/runs/r1")
+    graph = page.get_by_label("Tasks of the run")
+    expect(graph.get_by_role("button", name=re.compile("^task, train.*succeeded"))).to_be_visible()
+    expect(graph.get_by_role("button", name=re.compile("group, for-loop-"))).to_be_visible()
+    graph.get_by_role("button", name=re.compile("^task, train.*succeeded")).click()
+    task = page.get_by_label("Task train", exact=True)
+    log = task.get_by_role("log")
+    expect(log).to_contain_text("step 39")
+    expect(log.get_by_text("step 39")).to_have_class("text-success")
+    assert "task=train" in page.url
+    assert_accessible(page)
+    task.get_by_role("tab", name="Outputs").click()
+    expect(task.get_by_role("group", name="Confusion matrix")).to_contain_text("80 %")
+    expect(task.get_by_role("img", name=re.compile("ROC curve"))).to_be_visible()
+    expect(task.get_by_text("85.0 % were predicted correctly.")).to_be_visible()
+    page.reload()  # the address has the whole view
+    expect(page.get_by_role("group", name="Confusion matrix")).to_be_visible()
+    assert_accessible(page)
+    task.get_by_role("tab", name="Why").click()
+    expect(task.get_by_text("It ran because it never ran before.")).to_be_visible()
+    page.get_by_role("button", name="Table").click()
+    rows = page.get_by_role("table", name="Tasks").get_by_role("row")
+    expect(rows).to_have_count(6)
+    web_app.assert_no_errors()
+
+
+def test_a_hostile_page_reaches_nothing(web_app: WebApp) -> None:
+    page = open_page(web_app, "/runs/r1?tab=artifacts&file=report%3Apage")
+    frame = page.frame_locator("iframe[title='HTML page']")
+    found = frame.locator("#found")
+    expect(found).to_contain_text("no network")
+    text = found.inner_text()
+    assert "reached" not in text and "fetched" not in text, text
+    for what in ("page", "storage", "cookie"):
+        assert f"{what} refused" in text
+    assert page.url.startswith(web_app.server.address)
+    # Its attempts are refused, and the console says so.
+    web_app.assert_no_errors("Content Security Policy", "sandboxed", "Unsafe attempt", "Failed to")
+
+
+def test_a_long_log(web_app: WebApp) -> None:
+    page = open_page(web_app, f"/runs/many?tab=output&line={LINES // 2}")
+    log = page.get_by_role("log")
+    expect(log.get_by_text(f"line {LINES // 2}", exact=True)).to_be_visible()
+    assert log.locator("li").count() < 100, "only the visible lines are in the document"
+    log.focus()
+    page.keyboard.press("End")
+    expect(log.get_by_text(f"line {LINES}", exact=True)).to_be_visible()
+    page.get_by_label("Find in the log").fill("line 12345")
+    expect(page.get_by_role("status").filter(has_text="11")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(log.locator("mark").first).to_have_text("line 12345")
+    assert "line=12345" in page.url
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    size = sum(len(f"line {n}\n") for n in range(1, LINES + 1))
+    assert Path(download.value.path()).stat().st_size == size
+    web_app.assert_no_errors()
+
+
+def test_a_repeat_with_its_verdict_and_cause(web_app: WebApp) -> None:
+    page = open_page(web_app, "/runs/clock")
+    expect(page.get_by_role("heading", level=1)).to_have_text("clock")
+    assert_accessible(page)
+    page.get_by_role("button", name="Repeat", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("--lr")).to_have_value("0.5")
+    dialog.get_by_role("button", name="Repeat", exact=True).click()
+    repeats = page.get_by_role("tabpanel")
+    expect(repeats.get_by_text("Some outputs differ.")).to_be_visible()
+    cause = repeats.get_by_label("Cause", exact=True)
+    expect(cause).to_contain_text("the clock")
+    expect(cause).to_contain_text("confirmed")
+    expect(repeats).to_contain_text("now.txt")
+    assert_accessible(page)
+    page.get_by_role("button", name="Repeat", exact=True).click()
+    dialog.get_by_label("--lr").fill("0.25")
+    dialog.get_by_role("button", name="Run with these values").click()
+    expect(repeats.get_by_label("Repeats").get_by_role("listitem")).to_have_count(2)
+    expect(repeats.get_by_text("word 3: 0.25")).to_be_visible()
+    web_app.assert_no_errors()
+
+
+def test_tags_notes_and_files(web_app: WebApp) -> None:
+    page = open_page(web_app, "/runs/e1")
+    page.get_by_role("button", name="Add a tag").click()
+    page.get_by_label("New tag").fill("baseline")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Tags").get_by_role("link", name="baseline")).to_be_visible()
+    page.get_by_role("button", name="Remove the tag baseline").click()
+    expect(page.get_by_label("Tags").get_by_role("link")).to_have_count(0)
+    page.get_by_label("New note").fill("worth keeping")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("worth keeping")).to_be_visible()
+    page.get_by_role("link", name="now.txt").click()
+    expect(page.get_by_role("dialog").get_by_label("The text of the file")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("tab", name="Environment").click()
+    expect(page.get_by_label("Machine")).to_contain_text("architecture")
+    assert_accessible(page)
+    web_app.assert_no_errors()
+
+
+def test_a_run_that_is_terminated(web_app: WebApp) -> None:
+    """Opened by the address that the stock KFP client prints."""
+    project, server = web_app.project, web_app.server
+    body: dict[str, Any] = {
+        "spec": (project / "gated.yaml").read_text(),
+        "parameters": {"gate": str(project / "gate")},
+    }
+    with server.client() as client:
+        uid = client.post("/api/v1/runs", json=body).json()["uid"]
+    page = web_app.page
+    page.goto(f"{server.address}/#/runs/details/{uid}")
+    expect(page.get_by_role("heading", level=1)).to_have_text("gated")
+    task = page.get_by_role("button", name=re.compile("^task, wait.*running"))
+    expect(task).to_be_visible()
+    task.click()
+    expect(page.get_by_role("log")).to_contain_text("it waits")
+    page.get_by_role("button", name="Terminate").click()
+    page.get_by_role("dialog").get_by_role("button", name="Terminate").click()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    expect(page.get_by_role("heading", level=1).locator("..")).to_contain_text("canceled")
+    with server.client() as client:
+        wait_until(
+            "its end", lambda: client.get(f"/api/v1/runs/{uid}").json()["state"] == "canceled"
+        )
+    web_app.assert_no_errors()
+
+
+def test_on_a_phone(web_app: WebApp) -> None:
+    page = web_app.page
+    before = page.viewport_size
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    for path in (
+        "/runs/r1?task=train",
+        "/runs/r1?tab=artifacts",
+        "/runs/many?tab=output",
+        "/runs/e1",
+    ):
+        open_page(web_app, path)
+        assert_fits(page)
+    assert_accessible(page)
+    assert before is not None
+    page.set_viewport_size(before)
+    web_app.assert_no_errors()
