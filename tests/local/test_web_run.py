@@ -45,6 +45,9 @@ def test_the_tasks_of_a_run(web_app: WebApp) -> None:
     graph.get_by_role("button", name=re.compile("^task, train.*succeeded")).click()
     task = page.get_by_label("Task train", exact=True)
     log = task.get_by_role("log")
+    expect(log).to_contain_text("Looking for component")
+    log.focus()
+    page.keyboard.press("End")
     expect(log).to_contain_text("step 39")
     expect(log.get_by_text("step 39")).to_have_class("text-success")
     assert "task=train" in page.url
