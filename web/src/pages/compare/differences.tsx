@@ -92,20 +92,16 @@ function SectionTable({
         >
           <thead>
             <tr className="border-b border-line">
-              <th scope="col" className="w-48 bg-surface px-4 py-2 sm:sticky sm:left-0">
+              <th scope="col" className="w-48 bg-surface px-4 py-2 align-top sm:sticky sm:left-0">
                 {title}
               </th>
               {entries.map(({ id, name }, at) => (
-                <th
-                  key={id}
-                  scope="col"
-                  className="px-3 py-2 font-medium whitespace-nowrap text-quiet"
-                >
-                  <span className="inline-flex max-w-full items-center gap-1.5" title={name ?? id}>
+                <th key={id} scope="col" className="px-3 py-2 align-top font-medium text-quiet">
+                  <span className="flex items-center gap-1.5" title={name ?? id}>
                     <Swatch entry={at} />
                     <span className="truncate">{name ?? id}</span>
-                    {at === baseline && <span className="font-normal">(baseline)</span>}
                   </span>
+                  {at === baseline && <span className="text-sm font-normal">baseline</span>}
                 </th>
               ))}
             </tr>

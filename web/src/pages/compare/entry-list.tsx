@@ -34,7 +34,7 @@ export function EntryList({ entries, baseline, onBaseline, onRemove }: Props) {
         {entries.map(({ id, name, state, started, seconds }, at) => (
           <li
             key={id}
-            className={`flex min-w-0 items-start gap-2 rounded-lg border bg-surface py-2 pr-1 pl-3 ${at === baseline ? "border-accent" : "border-line"}`}
+            className={`flex min-w-0 items-start gap-2 rounded-lg border bg-surface py-2 pr-2 pl-3 ${at === baseline ? "border-accent" : "border-line"}`}
           >
             <span className="mt-1.5">
               <Swatch entry={at} />
@@ -51,6 +51,16 @@ export function EntryList({ entries, baseline, onBaseline, onRemove }: Props) {
                   {name ?? id}
                 </Link>
                 {name && <code className="shrink-0 text-quiet">{id}</code>}
+                <span className="flex-1" />
+                {onRemove && (
+                  <IconButton
+                    label={`Do not compare ${id}`}
+                    className="-my-1 min-h-7 shrink-0 px-1.5"
+                    onClick={() => onRemove(id)}
+                  >
+                    <X size={15} aria-hidden />
+                  </IconButton>
+                )}
               </div>
               <div className="truncate text-sm text-quiet">
                 <Time at={started} /> · <Duration seconds={seconds} />
@@ -69,15 +79,6 @@ export function EntryList({ entries, baseline, onBaseline, onRemove }: Props) {
                 </label>
               </div>
             </div>
-            {onRemove && (
-              <IconButton
-                label={`Do not compare ${id}`}
-                className="min-h-7 px-1.5"
-                onClick={() => onRemove(id)}
-              >
-                <X size={15} aria-hidden />
-              </IconButton>
-            )}
           </li>
         ))}
       </ul>

@@ -8,13 +8,13 @@ import { isFiltered, type RunsSearch, STATES, TYPES, toggle } from "./search";
 
 const TYPING_MILLISECONDS = 300;
 const GROUPS: [string, string][] = [
-  ["experiment", "Experiment"],
-  ["tag", "Tag"],
+  ["experiment", "experiment"],
+  ["tag", "tag"],
   ["git", "Git commit"],
-  ["name", "Name"],
-  ["state", "State"],
-  ["kind", "Kind"],
-  ["agent", "User"],
+  ["name", "name"],
+  ["state", "state"],
+  ["kind", "kind"],
+  ["agent", "user"],
 ];
 /** States that mean the same to the user have one button. */
 const STATE_CHIPS: [string, RunsSearch["state"] & {}][] = [
@@ -71,7 +71,7 @@ export function FilterBar({ search, parameters, onChange, onColumns, expand }: P
             <option value="">No groups</option>
             {GROUPS.map(([id, label]) => (
               <option key={id} value={id}>
-                By {label.toLowerCase()}
+                By {label}
               </option>
             ))}
             <optgroup label="Parameters">

@@ -143,7 +143,7 @@ export const GroupRow = memo(function GroupRow(props: GroupRowProps) {
           {column.summary?.(group)}
         </div>
       ))}
-      <div role="cell" />
+      <div role="cell" className={`${STICKY} right-0 bg-sunken`} />
     </div>
   );
 });

@@ -139,7 +139,7 @@ def _parse_comparison(match: re.Match[str]) -> Term:
     number = _parse_number(text)
     if column:
         if number is None:
-            raise UsageError(f"{match[0]}: not a number", hint="seconds > 60")
+            raise UsageError(f"{match[0]}: not a number", hint="write a number: seconds > 60")
         return f"x.seconds {operator} ?", [number]
     kind = METRIC if place == "metrics" else PARAMETER
     values: list[object] = [kind, quoted or bare]
@@ -150,7 +150,9 @@ def _parse_comparison(match: re.Match[str]) -> Term:
         is_same = f"coalesce({same}, FALSE)"
         return _VALUE.replace("{}", is_same if operator == "=" else f"NOT {is_same}"), values
     if number is None:
-        raise UsageError(f"{match[0]}: {text} is not a number", hint="metrics.accuracy > 0.9")
+        raise UsageError(
+            f"{match[0]}: {text} is not a number", hint="write a number: metrics.accuracy > 0.9"
+        )
     differs = "(v.number IS NULL OR v.number <> ?)" if operator == "<>" else None
     return _VALUE.replace("{}", differs or f"v.number {operator} ?"), [*values, number]
 
