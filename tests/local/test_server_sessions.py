@@ -215,3 +215,8 @@ def test_the_login_page_leads_back_to_where_the_user_wanted_to_go(server: Server
     assert page.status_code == 401
     assert '<input type="hidden" name="to" value="/runs?q=' in page.text
     assert "<script>" not in page.text
+
+
+def test_browsers_keep_no_copy_of_what_the_server_answers(browser: httpx2.Client) -> None:
+    for path in (ASKED, "/api/v1/overview", "/apis/v2beta1/runs", "/api/v1/executions/none"):
+        assert browser.get(path).headers["cache-control"] == "no-store", path

@@ -1,8 +1,8 @@
 """Security headers that isolate the server's own responses from other pages.
 
 No page may frame them (clickjacking), load them as a script or image, or keep a handle on their
-window; browsers do not guess their type and run no scripts in them. A page that needs more sets its
-own Content-Security-Policy.
+window; browsers do not guess their type, run no scripts in them, and keep no copy. A response that
+may be kept sets its own Cache-Control, a page that needs more its own Content-Security-Policy.
 """
 
 from starlette.datastructures import MutableHeaders
@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
+    "Cache-Control": "no-store",
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
