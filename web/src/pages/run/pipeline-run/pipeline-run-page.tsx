@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Ban, Copy, Play, Repeat, Waypoints } from "lucide-react";
 import { useState } from "react";
-import { api, sendJson, unwrap } from "@/api/client";
+import { api, unwrap } from "@/api/client";
 import { Button, ButtonLink } from "@/components/button";
 import { ConfirmDialog } from "@/components/dialog";
 import { ErrorCard, Skeleton } from "@/components/feedback";
@@ -115,16 +115,10 @@ function Actions({ run }: { run: Run }) {
         </Button>
       )}
       {(run.state === "failed" || run.state === "canceled") && (
-        <>
-          <Button onClick={() => act(() => api.POST("/api/v1/runs/{id}/resume", path))}>
-            <Play size={15} aria-hidden /> Resume
-          </Button>
-          <Button
-            onClick={() => act(() => sendJson("POST", `/apis/v2beta1/runs/${run.uid}:retry`))}
-          >
-            <Repeat size={15} aria-hidden /> Retry
-          </Button>
-        </>
+        <Button onClick={() => act(() => api.POST("/api/v1/runs/{id}/resume", path))}>
+          <Play size={15} aria-hidden />
+          {run.state === "failed" ? "Retry what failed" : "Resume"}
+        </Button>
       )}
       <CloneButton run={run} />
       {run.id && (
