@@ -2,9 +2,11 @@
 
 import stat
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from tests.driver import Project
+from tests.local.server import run_server
 
 BROWSER = "echo %s"
 
@@ -41,6 +43,22 @@ def test_the_token_of_a_server_is_not_on_the_command_line_of_the_browser(clew: P
     opened = clew("open").stdout.strip()
     assert opened.startswith("file:///") and "secret" not in opened
     assert f'href="{address}"' in Path(opened.removeprefix("file://")).read_text()
+
+
+def test_where_a_server_runs_the_web_app_shows_it(clew: Project, tmp_path: Path) -> None:
+    clew.sh("echo a > made.txt")
+    with run_server(clew) as server:
+        clew.environment |= server.variables
+        address = f"{server.address}/?token={server.token}&to="
+        target = quote(f"e1:{clew / 'made.txt'}@1", safe="")
+        view = f"/lineage?target={target}&node={target}&direction=down"
+        assert clew("open", "made.txt", "--down").stdout.strip() == address + quote(view, safe="")
+        assert clew("trace", "made.txt", "--web").stdout.startswith(address + "%2Flineage%3F")
+        assert clew("show", "e1", "--web").stdout.strip() == address + "%2Fruns%2Fe1"
+        with server.client(headers={}) as browser:
+            answer = browser.get(clew("open", "made.txt").stdout.strip())
+            assert answer.status_code == 303
+            assert answer.headers["location"].startswith("/lineage?target=e1%3A")
 
 
 def test_down_needs_a_target(clew: Project) -> None:

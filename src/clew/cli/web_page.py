@@ -1,8 +1,8 @@
-"""Open a page in the user's browser: the lineage of a target, or the page of a server.
+"""Open a page in the user's browser: in the web app where a server runs, else a file of its own.
 
-The page of a lineage is a file. It lies in a directory that only this user can read, since it shows
-paths and commands. The address of a server has a token, which the command line of a browser would
-show to every user of the machine: so the browser gets a private file that leads there.
+The page of a lineage is a file then. It lies in a directory that only this user can read, since it
+shows paths and commands. The address of a server has a token, which the command line of a browser
+would show to every user of the machine: so the browser gets a private file that leads there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import html
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from clew import settings
 from clew.cli.output import print_json, print_line, print_message
@@ -31,10 +31,15 @@ _REDIRECT = """<!doctype html>
 def open_lineage(
     project: Project, lineage: Lineage, *, print_only: bool = False, as_json: bool
 ) -> None:
-    """Write the page of a lineage, and open it."""
+    """Open the lineage in the web app; where no server runs, write a page of it and open that."""
     import clew
+    from clew.cli.app_address import find_app, lineage_path, view_address
     from clew.cli.lineage import page
 
+    if (app := find_app()) is not None:
+        address = view_address(app, lineage_path(lineage.target, lineage.direction))
+        open_server(address, print_only=print_only, as_json=as_json)
+        return
     name = f"{project.uid} {lineage.direction} {lineage.target}"
     path = _write_page("lineage", name, page.render(lineage.as_json(), version=clew.__version__))
     _open_page(path.as_uri(), str(path), print_only=print_only, as_json=as_json)
@@ -51,8 +56,23 @@ def open_target(
         open_lineage(project, lineage, print_only=print_only, as_json=as_json)
 
 
+def open_run(execution: str, *, as_json: bool) -> None:
+    """Open the page of an execution or a run in the web app; without a server, its lineage."""
+    import clew
+    from clew.cli.app_address import find_app, view_address
+
+    app = find_app()
+    if app is None:
+        open_target(execution, as_json=as_json)
+        return
+    with clew.open() as project:
+        found = project.lineage(execution, depth=0).target
+    path = f"/runs/{quote(found.partition('.')[0], safe='')}"
+    open_server(view_address(app, path), print_only=False, as_json=as_json)
+
+
 def open_server(address: str, *, print_only: bool, as_json: bool) -> None:
-    """Open a server's page. `address` may have a token."""
+    """Open a page of a server. `address` may have a token."""
     path = _write_redirect(address)
     _open_page(path.as_uri(), address, print_only=print_only, as_json=as_json)
 

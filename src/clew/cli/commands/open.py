@@ -17,8 +17,10 @@ from clew.cli.options import json_option
 @click.option("--print", "print_only", is_flag=True, help="Print the page's file or address.")
 @json_option
 def command(target: str | None, down: bool, print_only: bool, as_json: bool) -> None:
-    """Open the lineage of TARGET in the browser; without TARGET, the page of the server that
-    CLEW_SERVER names.
+    """Open the lineage of TARGET in the browser; without TARGET, the web app.
+
+    The web app shows it where a server runs: the one that CLEW_SERVER names, or `clew up` in this
+    project. Without a server it is a page of its own.
 
     TARGET is a file, a version (e2:PATH), an execution, a process, a run or a task, as for `clew
     trace`. Without a display the page's file or address is printed.
@@ -35,15 +37,13 @@ def command(target: str | None, down: bool, print_only: bool, as_json: bool) -> 
 
 def _find_server() -> str:
     """The address of the server, with its token."""
-    from clew import project_directory, settings
-    from clew.api.delivery.http_client import connect_server
+    from clew.cli.app_address import find_app
     from clew.errors import NotFound
 
-    chosen = settings.load()
-    if chosen.server is None:
+    app = find_app()
+    if app is None:
         raise NotFound(
             "no server is set, and no TARGET is given",
-            hint="clew open TARGET, or start `clew server` and set CLEW_SERVER to its address",
+            hint="clew open TARGET, or start the web app: clew up",
         )
-    here = project_directory.here(chosen)
-    return connect_server(chosen, here.token if here else None).page
+    return app

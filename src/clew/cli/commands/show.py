@@ -80,9 +80,9 @@ def command(
     import clew
 
     if web:
-        from clew.cli.web_page import open_target
+        from clew.cli.web_page import open_run
 
-        open_target(execution, as_json=as_json)
+        open_run(execution, as_json=as_json)
         return
     chosen = bool(globs or classes or roles)
     if chosen and part not in (None, "detail"):
