@@ -211,7 +211,7 @@ function NewVolumeFields({
           </Select>
         </Field>
       )}
-      <Field label="Name">
+      <Field label="Volume name">
         <Input
           value={resolveName(volume.name, notebook)}
           spellCheck={false}
