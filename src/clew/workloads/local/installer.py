@@ -204,6 +204,8 @@ class Installer:
             errors="replace",
         ) as process:
             self._process = process
+            if self._closing:  # `close` did not see it
+                process.terminate()
             assert process.stdout is not None
             for line in process.stdout:
                 self._append(name, line)
