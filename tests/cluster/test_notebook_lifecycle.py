@@ -111,7 +111,8 @@ def test_the_whole_life_of_a_notebook(
             assert run("print(open('notes.txt').read())") == "learning rate: 0.2\n"
             assert first("GET", "contents/runs/first")["content"]
 
-        all_three = ("notebook/first", "tensorboard/curves", "pvcviewer/files")
+        # Those that follow the notebook to its node come first: else they look for another one.
+        all_three = ("pvcviewer/files", "tensorboard/curves", "notebook/first")
         kube("delete", *all_three, "--cascade=foreground")
         for kind in ("statefulset", "deployment", "replicaset", "service", "pod"):
             assert kube.get(kind)["items"] == []
