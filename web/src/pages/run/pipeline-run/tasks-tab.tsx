@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { Button } from "@/components/button";
-import { EmptyState } from "@/components/feedback";
+import { EmptyState, Skeleton } from "@/components/feedback";
 import { LazyGraph } from "@/graph/lazy";
 import { useRunSearch } from "../use-search";
 import { buildTaskGraph } from "./task-graph";
@@ -46,6 +46,8 @@ export function TasksTab({ run }: { run: Run }) {
         </div>
         {isTable ? (
           <TaskTable tasks={run.tasks} onSelect={(task) => select(task.name)} />
+        ) : template.isPending ? (
+          <Skeleton lines={6} />
         ) : (
           <LazyGraph
             label="Tasks of the run"

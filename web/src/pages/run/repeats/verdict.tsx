@@ -3,6 +3,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Schemas } from "@/api/client";
 import { StateBadge } from "@/components/state-badge";
+import { parseLine } from "../logs/ansi";
 
 /** The result of a repeat; `changes` is of commits only. */
 export type Result = Omit<Schemas["Repeated"], "changes">;
@@ -122,7 +123,9 @@ function Differences({ differences }: { differences: readonly Schemas["Differenc
                     key={at}
                     className={`block ${line.startsWith("+") ? "text-success" : line.startsWith("-") ? "text-failure" : ""}`}
                   >
-                    {line}
+                    {parseLine(line)
+                      .map(({ text }) => text)
+                      .join("")}
                   </span>
                 ))}
               </pre>
