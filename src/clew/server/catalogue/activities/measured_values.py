@@ -24,12 +24,17 @@ from clew.server.catalogue.activities.summary_row import (
 from clew.store import Store
 
 _WRITTEN = """
+WITH p AS (SELECT CAST(? AS TEXT) AS a, CAST(? AS TEXT) AS b, CAST(? AS TEXT) AS c),
+s AS MATERIALIZED (SELECT id, execution FROM started WHERE execution IN ({}))
 SELECT s.execution, l.locator, c.digest, c.size
-FROM started s JOIN generated g ON g.activity = s.id JOIN version v ON v.id = g.version
-JOIN location l ON l.id = v.location JOIN content c ON c.version = v.id
-WHERE (l.locator LIKE ? OR l.locator LIKE ? OR l.locator LIKE ?) AND c.stored = 1
-AND s.execution IN ({}) ORDER BY v.ordinal
+FROM p CROSS JOIN s CROSS JOIN generated g CROSS JOIN version v CROSS JOIN location l
+CROSS JOIN content c
+WHERE g.activity = s.id AND v.id = g.version AND l.id = v.location AND c.version = v.id
+AND (l.locator LIKE p.a OR l.locator LIKE p.b OR l.locator LIKE p.c) AND c.stored = 1
+ORDER BY v.ordinal
 """
+"""It begins with the executions, because many thousand may have written a file of the same path:
+SQLite keeps the order of cross joins, and PostgreSQL that of the materialized part."""
 _PATTERNS = (f"%/{METRICS_FILE}", f"%/{EVENT_FILE}%", "stream:%/stderr")
 _LARGEST_FILE = 8 << 20
 _ERROR_BYTES = 4096
