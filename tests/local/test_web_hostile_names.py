@@ -113,6 +113,7 @@ def _refuse_zero_bytes(client: httpx2.Client) -> None:
 
 PAGES = (
     *("/", "/runs", "/compare?id=%5B%22e1%22%2C%22e2%22%5D", "/lineage", "/lineage?target=e1"),
+    *("/runs/e1", "/runs/e1?tab=logs", "/runs/e3"),
     *("/pipelines", "/pipelines/{pipeline}", "/experiments", "/schedules"),
     *("/settings/tokens", "/settings/remotes", "/settings/about"),
 )

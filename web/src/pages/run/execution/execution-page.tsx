@@ -103,7 +103,11 @@ function Subtitle({ execution }: { execution: Execution }) {
       {execution.name && <span>{execution.id}</span>}
       <Time at={started} />
       <Duration seconds={seconds} />
-      {agent && <span>by {agent}</span>}
+      {agent && (
+        <span className="max-w-64 truncate" title={agent}>
+          by <bdi>{agent}</bdi>
+        </span>
+      )}
       {parent && (
         <span>
           {kind} of{" "}
