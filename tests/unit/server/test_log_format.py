@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 
-from clew.server.log_format import _Lines
+from clew.server.log_format import _is_for_a_person, _Lines, _PlainLines
 
 
 def test_no_secret_is_in_a_line() -> None:
@@ -24,3 +24,17 @@ def test_no_secret_is_in_a_line() -> None:
     line = _Lines().format(record)
     assert json.loads(line)["message"] == "GET http://h/lab?token=*** failed"
     assert "password=***" in json.loads(line)["traceback"]
+
+
+def test_lines_for_a_person_leave_out_requests_and_show_control_characters() -> None:
+    request = logging.makeLogRecord({"name": "clew.server", "msg": "GET / 200", "levelno": 20})
+    request.event = "request"
+    assert not _is_for_a_person(request)
+    start = logging.makeLogRecord({"name": "uvicorn.error", "msg": "Started", "levelno": 20})
+    assert not _is_for_a_person(start)
+    message = "run failed \x1b[31m http://h/lab?token=hunter22"
+    found = logging.makeLogRecord({"name": "clew.server", "msg": message, "levelno": 30})
+    found.run = "r1"
+    assert _is_for_a_person(found)
+    line = _PlainLines().format(found)
+    assert line == "clew: run failed \\x1b[31m http://h/lab?token=*** (run=r1)"
