@@ -67,7 +67,12 @@ export function buildEdges(
         source: link.source,
         target: link.target,
         className: [isOn ? "on" : highlighted ? "off" : "", link.dashed ? "dashed" : ""].join(" "),
-        markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
+        markerEnd: {
+          type: MarkerType.ArrowClosed,
+          markerUnits: "userSpaceOnUse",
+          width: 20,
+          height: 20,
+        },
         // Links of what is selected lie above the others, and above the frames.
         zIndex: isOn ? 2 : 1,
       };

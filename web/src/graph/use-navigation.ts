@@ -48,6 +48,13 @@ export function useNavigation(input: Input) {
       return;
     }
     const { x, y, zoom } = flow.getViewport();
+    if (old.width !== now.width || old.height !== now.height) {
+      // It became a frame, or a box again: what matters is what is selected in it.
+      const inside = rectangles.get(latest.current.selected ?? "") ?? now;
+      const centre = [inside.x + inside.width / 2, inside.y + inside.height / 2] as const;
+      flow.setCenter(...centre, { zoom: Math.max(zoom, READABLE_ZOOM) });
+      return;
+    }
     flow.setViewport({ x: x + (old.x - now.x) * zoom, y: y + (old.y - now.y) * zoom, zoom });
   }, [rectangles, flow]);
 

@@ -153,7 +153,7 @@ function Drawing({
         onMore={(id, side) => change((now) => expand(now, id, side))}
         highlighted={highlighted}
         focus={graph.roots[0] ?? null}
-        className="h-[calc(100vh-21rem)] min-h-96"
+        className="h-[55vh] min-h-80 lg:h-[calc(100vh-21rem)]"
       />
       <p className="flex flex-wrap gap-x-4 text-sm text-quiet">
         <span>Data flows from left to right.</span>

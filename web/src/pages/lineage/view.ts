@@ -110,7 +110,7 @@ export function expand(view: View, id: string, side: "before" | "after"): View {
 /** Show the members of a group. Groups are called `group:` and the id of a member. */
 export function openGroup(view: View, group: string): View {
   const id = group.replace(/^group:/, "");
-  return { ...view, open: [...(view.open ?? []).filter((one) => one !== id), id] };
+  return { ...view, open: [...(view.open ?? []).filter((one) => one !== id), id], node: id };
 }
 
 /** Draw an opened group as one box again. */
