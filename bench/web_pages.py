@@ -203,6 +203,41 @@ def record(folder: Path, *words: str) -> None:
     subprocess.run([CLEW, *words], cwd=folder, check=True, capture_output=True)
 
 
+def send_lineage(served: Served) -> None:
+    """A lineage of 2,000 nodes: 20 chains of 33 processes, and 680 like files that stand as one."""
+    uid, began = "a" * 32, time.time_ns()
+    events: list[dict[str, object]] = []
+
+    def add(event: str, **fields: object) -> None:
+        at = began + len(events) * 1000
+        events.append({"event": event, "execution": uid, "n": len(events) + 1, "at": at} | fields)
+
+    def version(path: str, maker: str) -> list[object]:
+        return [f"file://bench/w/{path}", maker, 1]
+
+    add("started", activity=uid, kind="execution", command=["make"], cwd="/w", agent="ann")
+    for chain in range(20):
+        source = version(f"{chain}/raw", uid)
+        for step in range(33):
+            process = f"p-{chain}-{step}"
+            number = chain * 33 + step + 1
+            add(
+                "started", activity=process, kind="process", parent=uid, number=number,
+                command=[f"step-{chain}-{step}"], exe="/bin/x", cwd="/w",
+            )  # fmt: skip
+            add("used", activity=process, version=source, how="open")
+            for part in range(680 if number == 1 else 0):
+                part_version = version(f"parts/{part}.csv", uid)
+                add("used", activity=process, version=part_version, how="open")
+            source = version(f"{chain}/{step}", process)
+            add("generated", activity=process, version=source, how="write")
+    add("ended", activity=uid, status=0)
+    lines = "".join(f"{json.dumps(event)}\n" for event in events)
+    with served.client() as client:
+        headers = {"Content-Type": "application/x-ndjson"}
+        client.post("/api/v1/events", content=lines, headers=headers).raise_for_status()
+
+
 CASES = (
     Case(
         name="a run of 500 tasks",
@@ -236,6 +271,13 @@ CASES = (
         path="/notebooks",
         ready="[role=row][aria-rowindex='2']",
         move=scroll("[role=table]"),
+    ),
+    Case(
+        name="a lineage of 2,000 nodes",
+        fill=send_lineage,
+        path="/lineage?target=e1&direction=up&depth=100",
+        ready=".react-flow__node",
+        move=pan(".react-flow__pane"),
     ),
 )
 
