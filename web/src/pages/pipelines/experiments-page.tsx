@@ -143,7 +143,7 @@ function columns(onArchive: (experiment: Experiment) => void): Column<Experiment
     {
       id: "actions",
       header: "Actions",
-      width: "5rem",
+      width: "6rem",
       cell: (row) => (
         <IconButton
           label={`${row.archived ? "Unarchive" : "Archive"} ${row.name}`}

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { CalendarClock, EllipsisVertical, Pencil, Play, Trash2, Upload } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { ButtonLink, IconButton } from "@/components/button";
 import { ErrorCard, Skeleton } from "@/components/feedback";
 import { Select } from "@/components/field";
@@ -15,11 +15,13 @@ import { SampleMark } from "./pipelines-page";
 import { ProblemCard } from "./problem";
 import { RunsOf } from "./runs-of";
 import { SchedulesOf } from "./schedules/schedule-table";
-import { SourceView } from "./source-view";
 import { UploadDialog } from "./upload-dialog";
 import { VersionTable } from "./version-table";
 
 const route = getRouteApi("/pipelines/$id");
+const SourceView = lazy(() =>
+  import("./source-view").then((module) => ({ default: module.SourceView })),
+);
 
 export function PipelinePage() {
   const { id } = route.useParams();
@@ -180,11 +182,13 @@ export function PipelinePage() {
             id: "source",
             label: "Source",
             content: content((spec) => (
-              <SourceView
-                name={pipeline.name}
-                spec={spec}
-                platform={compiled.data?.platform ?? null}
-              />
+              <Suspense fallback={<Skeleton lines={6} />}>
+                <SourceView
+                  name={pipeline.name}
+                  spec={spec}
+                  platform={compiled.data?.platform ?? null}
+                />
+              </Suspense>
             )),
           },
         ]}

@@ -101,7 +101,7 @@ function columns(archive: (run: Activity) => void): Column<Activity>[] {
     {
       id: "name",
       header: "Run",
-      width: "minmax(14rem, 1.5fr)",
+      width: "minmax(10rem, 1.5fr)",
       cell: (run) => (
         <span className="flex min-w-0 items-baseline gap-2">
           <Link
@@ -124,7 +124,7 @@ function columns(archive: (run: Activity) => void): Column<Activity>[] {
     {
       id: "values",
       header: "Parameters and metrics",
-      width: "minmax(14rem, 2fr)",
+      width: "minmax(10rem, 2fr)",
       cell: (run) => {
         const text = run.error ?? describeValues(run);
         return (
