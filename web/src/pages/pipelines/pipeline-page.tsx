@@ -28,7 +28,15 @@ export function PipelinePage() {
   const search = route.useSearch();
   const navigate = useNavigate();
   const [dialog, setDialog] = useState<"edit" | "delete" | null>(null);
-  const { data: pipeline, error, refetch } = useQuery(pipelineQuery(id));
+  const {
+    data: pipeline,
+    error,
+    refetch,
+  } = useQuery({
+    ...pipelineQuery(id),
+    // What is being deleted must not be asked for again when the server reports the change.
+    enabled: dialog !== "delete",
+  });
   const version = search.version ?? pipeline?.latest?.id;
   const compiled = useQuery({
     ...versionQuery(id, version ?? ""),
