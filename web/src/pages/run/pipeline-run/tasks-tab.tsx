@@ -55,6 +55,7 @@ export function TasksTab({ run }: { run: Run }) {
             links={graph.links}
             direction="down"
             selected={search.task ?? null}
+            focus={findFocus(run)}
             onSelect={(id) => select(id ?? undefined)}
           />
         )}
@@ -81,4 +82,10 @@ export function TasksTab({ run }: { run: Run }) {
         ))}
     </div>
   );
+}
+
+/** What matters most in a graph that is too large to be read as a whole. */
+function findFocus({ tasks }: Run): string | null {
+  const find = (state: string) => tasks.find((task) => task.state === state);
+  return (find("failed") ?? find("running") ?? tasks[0])?.name ?? null;
 }
