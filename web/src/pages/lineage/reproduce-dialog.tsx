@@ -63,7 +63,12 @@ export function ReproduceDialog({ box, onClose }: { box: Box; onClose: () => voi
               identical and what caused each difference.
             </p>
             <Command text={`clew repeat ${execution}`} />
-            <ButtonLink look="primary" to="/runs/$id" params={{ id: execution }}>
+            <ButtonLink
+              look="primary"
+              to="/runs/$id"
+              params={{ id: execution }}
+              search={{ tab: "repeats" }}
+            >
               Open {execution} to repeat it
             </ButtonLink>
           </section>

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, unwrap } from "@/api/client";
+import { ButtonLink } from "@/components/button";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
 import { Section } from "@/components/page";
 import { Time } from "@/components/time";
@@ -71,7 +72,15 @@ export function Metrics({ run }: { run: Run }) {
   return (
     <div className="grid min-w-0 items-start gap-4 lg:grid-cols-2">
       {metrics.data.metrics.slice(0, SHOWN).map(({ task, values }) => (
-        <Section key={task} title={task.slice(task.indexOf("/") + 1)}>
+        <Section
+          key={task}
+          title={task.slice(task.indexOf("/") + 1)}
+          actions={
+            <ButtonLink look="quiet" to="/lineage" search={{ target: task, direction: "up" }}>
+              Where they came from
+            </ButtonLink>
+          }
+        >
           <ValueTable label={`Metrics of ${task}`} values={values as Record<string, unknown>} />
         </Section>
       ))}
