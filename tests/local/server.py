@@ -74,7 +74,7 @@ def run_up(project: Project, *words: str) -> Iterator[Server]:
 def _run(project: Project, *words: str) -> Iterator[Server]:
     path = project.folder.parent / "server.log"
     settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment, "text": True}
-    command = [*CLEW, *words, "--port", "0", "--json"]
+    command = [*CLEW, words[0], "--port", "0", "--json", *words[1:]]
     with (
         path.open("a") as log,
         forkserver.Popen(command, stdout=subprocess.PIPE, stderr=log, **settings) as process,

@@ -59,14 +59,15 @@ function follow(client: QueryClient): () => void {
     };
     source.onerror = () => {
       interrupted = true;
-      clearTimeout(timer);
-      timer = setTimeout(check, delay);
+      // Every attempt of the browser fails with an event of its own: do not begin to wait again.
+      timer ??= setTimeout(check, delay);
       delay = Math.min(LAST_RETRY_MILLISECONDS, delay * 2);
     };
   }
 
   /** Ask why the stream broke off: the answer says whether the session still counts. */
   async function check() {
+    timer = undefined;
     try {
       await fetchJson("/api/v1/project");
     } catch (error) {

@@ -59,7 +59,7 @@ function Entry({ activity }: { activity: Activity }) {
         </p>
       </div>
       {metric && (
-        <div className="max-w-32 shrink-0 text-right">
+        <div className="max-w-48 shrink-0 text-right">
           <p className="font-semibold tabular-nums">{formatValue(metric.value)}</p>
           <p className="truncate text-quiet" title={metric.name}>
             {metric.name}
