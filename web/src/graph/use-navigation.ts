@@ -2,6 +2,7 @@ import { useReactFlow, useStoreApi } from "@xyflow/react";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import type { Direction, GraphLink, GraphNode, Rectangles, Side } from "./graph";
 import { findNeighbour, isArrowKey } from "./neighbours";
+import { frameAround } from "./viewport";
 
 interface Input {
   nodes: GraphNode[];
@@ -119,7 +120,10 @@ export function useNavigation(input: Input) {
       await flow.fitView(FIT);
       const { selected, focus } = latest.current;
       const id = selected ?? focus;
-      if (id && flow.getZoom() < READABLE_ZOOM) centre(id);
+      const places = latest.current.rectangles;
+      const place = id && places?.get(id);
+      if (!places || !place || flow.getZoom() >= READABLE_ZOOM) return;
+      flow.setViewport(frameAround(place, [...places.values()], store.getState(), READABLE_ZOOM));
     }
 
     return {

@@ -19,7 +19,7 @@ const COLUMNS: Column<Pipeline>[] = [
   {
     id: "name",
     header: "Name",
-    width: "minmax(16rem, 1.6fr)",
+    width: "minmax(13rem, 1.6fr)",
     cell: (row) => (
       <span className="flex min-w-0 items-center gap-2">
         <Link
@@ -36,26 +36,26 @@ const COLUMNS: Column<Pipeline>[] = [
   {
     id: "description",
     header: "Description",
-    width: "minmax(14rem, 2fr)",
+    width: "minmax(10rem, 2fr)",
     cell: (row) => (
       <span className="text-quiet" title={row.description}>
         {row.description || "–"}
       </span>
     ),
   },
-  { id: "last", header: "Last run", width: "16rem", cell: (row) => <LastRun run={row.last_run} /> },
-  { id: "runs", header: "Runs", width: "5rem", align: "right", cell: (row) => row.runs },
+  { id: "last", header: "Last run", width: "14rem", cell: (row) => <LastRun run={row.last_run} /> },
+  { id: "runs", header: "Runs", width: "4.5rem", align: "right", cell: (row) => row.runs },
   {
     id: "schedules",
     header: "Schedules",
-    width: "7.5rem",
+    width: "7.25rem",
     align: "right",
     cell: (row) => row.schedules,
   },
   {
     id: "versions",
     header: "Versions",
-    width: "6.5rem",
+    width: "6.25rem",
     align: "right",
     cell: (row) => row.versions,
   },

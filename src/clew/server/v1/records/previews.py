@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Callable
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Literal
 
 from clew.api.tensorboard_events import read_scalars
@@ -41,6 +42,8 @@ _MAX_EVENTS_BYTES = 16 << 20
 _MAX_SERIES = 100
 _MAX_POINTS = 5000
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_MIN_ROWS = 3
+"""Of a table that is recognized by its rows alone."""
 
 
 def bytes_needed(name: str, head: bytes, size: int) -> int:
@@ -73,7 +76,7 @@ def make_preview(version: str, digest: Digest, name: str, head: bytes, size: int
             truncated=len(head) < size,
             series=_read_series(head),
         )
-    ending = f".{name.lower().rpartition('.')[2]}"
+    ending = PurePosixPath(name.lower()).suffix
     if ending == _VECTOR_IMAGE and len(head) == size and _decode(head, truncated=False):
         image = base64.b64encode(head).decode()
         return preview(kind="image", media_type="image/svg+xml", truncated=False, image=image)
@@ -87,17 +90,17 @@ def _preview_text(preview: Callable[..., Preview], ending: str, data: bytes, siz
     if text is None:
         media = _BINARY_TYPES.get(ending, "application/octet-stream")
         return preview(kind="binary", media_type=media, truncated=truncated)
-    for table_ending, separator in _SEPARATORS.items():
-        if ending == table_ending and (table := _parse_table(text, separator, truncated)):
-            rows, more = table
-            return preview(
-                kind="table",
-                media_type="text/csv",
-                truncated=more,
-                text=text,
-                columns=rows[0],
-                rows=tuple(rows[1:]),
-            )
+    separator = _find_separator(text, truncated) if not ending else _SEPARATORS.get(ending)
+    if separator and (table := _parse_table(text, separator, truncated)):
+        rows, more = table
+        return preview(
+            kind="table",
+            media_type="text/csv",
+            truncated=more,
+            text=text,
+            columns=rows[0],
+            rows=tuple(rows[1:]),
+        )
     kind, media = _TEXT_KINDS.get(ending, ("text", "text/plain"))
     return preview(kind=kind, media_type=media, truncated=truncated, text=text)
 
@@ -127,6 +130,16 @@ def _decode(data: bytes, truncated: bool) -> str | None:
             return data[: len(data) - dropped].decode()
         except UnicodeDecodeError:
             continue
+    return None
+
+
+def _find_separator(text: str, truncated: bool) -> str | None:
+    """The separator of a table in a file whose name has no ending, as those of artifacts: with it,
+    all rows have the same number of columns."""
+    for separator in _SEPARATORS.values():
+        rows, _ = _parse_table(text, separator, truncated) or ([], False)
+        if len(rows) >= _MIN_ROWS and len({len(row) for row in rows}) == 1 < len(rows[0]):
+            return separator
     return None
 
 

@@ -46,6 +46,16 @@ def test_a_table_is_bounded() -> None:
     assert (len(found.columns), found.truncated) == (100, True)
 
 
+def test_a_table_in_a_file_without_an_ending() -> None:
+    """As artifacts of pipelines are."""
+    found = preview("/runs/r1.x/table", b"a,b\n1,2\n3,4\n", 12)
+    assert (found.kind, found.columns) == ("table", ("a", "b"))
+    assert preview("table", b"a\tb\n1\t2\n3\t4\n", 12).kind == "table"
+    for text in (b"a,b\n1,2\n", b"One, two.\nThree.\nFour.\n", b"a\nb\nc\n"):
+        assert preview("notes", text, len(text)).kind == "text"
+    assert preview("notes.txt", b"a,b\n1,2\n3,4\n", 12).kind == "text"
+
+
 def test_the_last_row_of_a_part_is_left_out() -> None:
     data = b"a,b\n" + b"1,2\n" * (MAX_TEXT_BYTES // 4)
     found = preview("x.tsv", data, len(data))
