@@ -1,46 +1,18 @@
-import { Link } from "@tanstack/react-router";
 import type { Column } from "@/components/data-table";
 import { Time } from "@/components/time";
 import type { BackendInfo, NotebookItem } from "../api/documents";
 import { imageLabel } from "../api/form-config";
+import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../common/columns";
 import { Names } from "../common/names-cell";
-import { Phase } from "../common/phase";
 import { describeResources } from "./format-resources";
 import { NotebookRowActions } from "./notebook-actions";
 
 export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
   const cluster = backend.kind !== "local";
   const columns: (Column<NotebookItem> | false)[] = [
-    {
-      id: "name",
-      header: "Name",
-      sortable: true,
-      width: "minmax(9rem, 1.2fr)",
-      cell: ({ namespace, name }) => (
-        <Link
-          to="/notebooks/$namespace/$name"
-          params={{ namespace, name }}
-          className="font-medium hover:underline"
-          title={name}
-        >
-          {name}
-        </Link>
-      ),
-    },
-    {
-      id: "state",
-      header: "State",
-      sortable: true,
-      width: "minmax(8rem, 1.5fr)",
-      cell: ({ status }) => <Phase status={status} />,
-    },
-    {
-      id: "namespace",
-      header: "Namespace",
-      sortable: true,
-      width: "minmax(6rem, 1fr)",
-      cell: ({ namespace }) => namespace,
-    },
+    nameColumn("notebooks"),
+    stateColumn("notebooks"),
+    NAMESPACE_COLUMN,
     {
       id: "image",
       header: "Image",
@@ -62,13 +34,7 @@ export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
       width: "minmax(7rem, 1fr)",
       cell: ({ volumes }) => <Names names={volumes} />,
     },
-    {
-      id: "age",
-      header: "Created",
-      sortable: true,
-      width: "9.5rem",
-      cell: ({ age }) => <Time at={age} />,
-    },
+    CREATED_COLUMN,
     {
       id: "activity",
       header: "Last used",

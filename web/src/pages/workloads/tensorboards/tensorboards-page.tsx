@@ -1,11 +1,10 @@
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import type { Column } from "@/components/data-table";
-import { Time } from "@/components/time";
 import type { BackendInfo, TensorboardItem } from "../api/documents";
 import { tensorboardsQuery, useLists } from "../api/queries";
+import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../common/columns";
 import { ListPage, WithBackend } from "../common/list-page";
 import { shownNamespaces } from "../common/namespace";
-import { Phase } from "../common/phase";
 import { ProgramBanner } from "../common/program-banner";
 import { type SortKeys, timeKey } from "../common/search";
 import { useSearchChange } from "../common/use-search-change";
@@ -26,36 +25,9 @@ const text = ({ name, namespace, logspath, status }: TensorboardItem) =>
   [name, namespace, logspath, status.phase, status.message].join(" ");
 
 const COLUMNS: Column<TensorboardItem>[] = [
-  {
-    id: "name",
-    header: "Name",
-    sortable: true,
-    width: "minmax(9rem, 1.2fr)",
-    cell: ({ namespace, name }) => (
-      <Link
-        to="/tensorboards/$namespace/$name"
-        params={{ namespace, name }}
-        className="font-medium hover:underline"
-        title={name}
-      >
-        {name}
-      </Link>
-    ),
-  },
-  {
-    id: "state",
-    header: "State",
-    sortable: true,
-    width: "minmax(8rem, 2fr)",
-    cell: ({ status }) => <Phase status={status} collection="tensorboards" />,
-  },
-  {
-    id: "namespace",
-    header: "Namespace",
-    sortable: true,
-    width: "minmax(6rem, 1fr)",
-    cell: ({ namespace }) => namespace,
-  },
+  nameColumn("tensorboards"),
+  stateColumn("tensorboards"),
+  NAMESPACE_COLUMN,
   {
     id: "logs",
     header: "Logs in",
@@ -63,13 +35,7 @@ const COLUMNS: Column<TensorboardItem>[] = [
     width: "minmax(10rem, 2fr)",
     cell: ({ logspath }) => <span title={logspath}>{describeLogs(logspath)}</span>,
   },
-  {
-    id: "age",
-    header: "Created",
-    sortable: true,
-    width: "9.5rem",
-    cell: ({ age }) => <Time at={age} />,
-  },
+  CREATED_COLUMN,
   {
     id: "actions",
     header: "Actions",

@@ -1,13 +1,12 @@
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Column } from "@/components/data-table";
-import { Time } from "@/components/time";
 import type { BackendInfo, VolumeItem } from "../api/documents";
 import { useLists, volumesQuery } from "../api/queries";
+import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../common/columns";
 import { ListPage, WithBackend } from "../common/list-page";
 import { Names } from "../common/names-cell";
 import { shownNamespaces } from "../common/namespace";
-import { Phase } from "../common/phase";
 import { type SortKeys, timeKey } from "../common/search";
 import { useSearchChange } from "../common/use-search-change";
 import { describeModes, describeSize, sizeInBytes } from "./describe-volume";
@@ -38,36 +37,9 @@ const text = (row: VolumeItem) =>
 function makeColumns(backend: BackendInfo): Column<VolumeItem>[] {
   const cluster = backend.kind !== "local";
   const columns: (Column<VolumeItem> | false)[] = [
-    {
-      id: "name",
-      header: "Name",
-      sortable: true,
-      width: "minmax(9rem, 1.2fr)",
-      cell: ({ namespace, name }) => (
-        <Link
-          to="/volumes/$namespace/$name"
-          params={{ namespace, name }}
-          className="font-medium hover:underline"
-          title={name}
-        >
-          {name}
-        </Link>
-      ),
-    },
-    {
-      id: "state",
-      header: "State",
-      sortable: true,
-      width: "minmax(8rem, 1.5fr)",
-      cell: ({ status }) => <Phase status={status} collection="volumes" />,
-    },
-    {
-      id: "namespace",
-      header: "Namespace",
-      sortable: true,
-      width: "minmax(6rem, 1fr)",
-      cell: ({ namespace }) => namespace,
-    },
+    nameColumn("volumes"),
+    stateColumn("volumes"),
+    NAMESPACE_COLUMN,
     cluster && {
       id: "size",
       header: "Size",
@@ -95,13 +67,7 @@ function makeColumns(backend: BackendInfo): Column<VolumeItem>[] {
       width: "minmax(8rem, 1.2fr)",
       cell: (volume) => <Users volume={volume} />,
     },
-    {
-      id: "age",
-      header: "Created",
-      sortable: true,
-      width: "9.5rem",
-      cell: ({ age }) => <Time at={age} />,
-    },
+    CREATED_COLUMN,
     {
       id: "actions",
       header: "Actions",
