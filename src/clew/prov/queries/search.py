@@ -234,10 +234,16 @@ def _abbreviated(graph: Graph, word: str, installed: list[str], limit: int) -> d
     """Files whose names have these characters in this order, the shortest first."""
     pattern = "%/" + "%".join(like(char)[1:-1] for char in word) + "%"
     rows = graph.connection.rows(_ABBREVIATED, (graph.project, pattern, *installed))
-    letters = re.compile(".*?".join(map(re.escape, word)))
     names = [(key, locator.rpartition("/")[2].lower()) for key, locator in rows]
-    matching = [(len(name), key) for key, name in names if letters.search(name)]
+    matching = [(len(name), key) for key, name in names if _abbreviates(word, name)]
     return {key: len(_RANKS) - 1 for _, key in sorted(matching)[:limit]}
+
+
+def _abbreviates(word: str, name: str) -> bool:
+    """Whether `name` has these characters in this order. A regular expression would take forever
+    for some names."""
+    rest = iter(name)
+    return all(char in rest for char in word)
 
 
 def _run(number: int, facets: str, at: int) -> Hit:

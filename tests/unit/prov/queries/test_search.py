@@ -131,6 +131,13 @@ def test_a_name_may_be_abbreviated(files: Any) -> None:
     assert files("%_") == []
 
 
+def test_no_name_makes_a_search_last_forever(graph: Graph) -> None:
+    a = ExecutionBuilder("a")
+    a.write(a.process("python"), f"/w/{'a-' * 30}b/{'a' * 200}", "A")
+    graph.fold(a.end().events)
+    assert search(graph, f"{'a' * 30}b", limit=10) == []
+
+
 def test_by_id_and_by_image(files: Any) -> None:
     assert files("e3")[0] == ("execution", "e3", "id")
     assert files("e3.p1")[0] == ("process", "e3.p1", "id")
