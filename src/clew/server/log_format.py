@@ -33,7 +33,8 @@ class _PlainLines(logging.Formatter):
         text = f"{record.getMessage()} ({more})" if more else record.getMessage()
         line = f"clew: {_escape(mask_text(text))}"
         if record.exc_info:
-            line += "\n" + mask_text(self.formatException(record.exc_info))
+            traceback = mask_text(self.formatException(record.exc_info))
+            line = "\n".join([line, *map(_escape, traceback.splitlines())])
         return line
 
 

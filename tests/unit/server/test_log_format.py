@@ -38,3 +38,13 @@ def test_lines_for_a_person_leave_out_requests_and_show_control_characters() -> 
     assert _is_for_a_person(found)
     line = _PlainLines().format(found)
     assert line == "clew: run failed \\x1b[31m http://h/lab?token=*** (run=r1)"
+
+
+def test_a_traceback_for_a_person_has_no_control_characters() -> None:
+    try:
+        raise ValueError("a recorded name \x1b]0;title\x07")
+    except ValueError:
+        found = logging.makeLogRecord({"msg": "failed", "exc_info": sys.exc_info()})
+    lines = _PlainLines().format(found).splitlines()
+    assert lines[:2] == ["clew: failed", "Traceback (most recent call last):"]
+    assert lines[-1] == "ValueError: a recorded name \\x1b]0;title\\x07"
