@@ -5,6 +5,7 @@
     notebooks, tensorboards, volumes   their state in plain words, and their list entries
     listings            all of them, and what forms offer
     creation, edits, deletion   create, change and delete resources
+    pod_rules           what users may not put into a Pod
     open_tensorboard    the one that shows some logs
     log_stream          the log of a container
     details             everything about one resource

@@ -15,6 +15,7 @@ from clew.workloads.backend import Backend
 from clew.workloads.forms.notebook_form import build_notebook
 from clew.workloads.forms.notebook_volumes import check_claim_name
 from clew.workloads.forms.spawner_config import FormDefaults
+from clew.workloads.pod_rules import check_host_access
 from clew.workloads.tensorboards import build_tensorboard
 from clew.workloads.volumes import build_viewer, build_volume, claims_of
 
@@ -28,6 +29,7 @@ def create_notebook(
 ) -> Json:
     """Create a notebook and its new volumes, or neither."""
     plan = build_notebook(body, defaults, namespace=namespace, user=backend.user, request=request)
+    check_host_access(plan.notebook, {}, defaults)
     new = {name_of(claim) for claim in plan.claims}
     for name in sorted(claims_of(plan.notebook) - new):
         _check_claim_exists(backend, namespace, name)

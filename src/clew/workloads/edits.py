@@ -5,7 +5,7 @@ set, either.
 """
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,8 +18,9 @@ from clew.workloads.backend import Backend
 from clew.workloads.details import to_yaml
 from clew.workloads.forms.notebook_form import Form
 from clew.workloads.forms.notebook_volumes import SHARED_MEMORY, Volumes
-from clew.workloads.forms.spawner_config import IMAGE_FIELDS, FormDefaults
+from clew.workloads.forms.spawner_config import FormDefaults
 from clew.workloads.notebooks import container_of
+from clew.workloads.pod_rules import check_edit, check_host_access
 
 _RESOURCES = ("cpu", "cpuLimit", "memory", "memoryLimit", "gpus")
 _VOLUMES = ("workspace", "datavols", "shm")
@@ -58,8 +59,9 @@ def edit_notebook(
 ) -> None:
     """Change the given fields of the form. `workspace` and `datavols` together replace all
     volumes."""
-    notebook = copy.deepcopy(backend.get(key))
-    edited, claims = apply_form(notebook, body, defaults)
+    current = backend.get(key)
+    edited, claims = apply_form(copy.deepcopy(current), body, defaults)
+    check_host_access(edited, current, defaults)
     made = [claim | {"metadata": claim["metadata"] | {"namespace": key.namespace}}
             for claim in claims]  # fmt: skip
     for claim in made:
@@ -165,8 +167,7 @@ def replace_yaml(
                 hint="load it again, then repeat your changes",
             )
         edited = _apply_yaml(current, given)
-        if key.kind == "Notebook":
-            check_notebook(edited, current, defaults)
+        check_edit(edited, current, defaults)
         try:
             backend.replace(edited)
             return
@@ -212,59 +213,3 @@ def _parse_yaml(key: Key, text: str) -> Json:
     if not isinstance(found.get("spec"), dict):
         raise UsageError("spec is missing")
     return found
-
-
-def check_notebook(edited: Object, current: Object, defaults: FormDefaults) -> None:
-    """Check that an edit changes nothing that the administrator has fixed."""
-    server_type = annotations_of(current).get(annotations.SERVER_TYPE, "jupyter")
-    field = IMAGE_FIELDS.get(server_type, "image")
-    allowed = {*defaults.images(server_type if server_type in IMAGE_FIELDS else "jupyter")}
-    if defaults.is_read_only(field) or not defaults.allows_custom_images:
-        allowed = set() if defaults.is_read_only(field) else allowed
-        new = set(_images(edited)) - set(_images(current)) - allowed
-        if new:
-            raise UsageError(
-                f"the administrator does not allow the image {min(new)}",
-                hint=f"choose one of: {', '.join(sorted(allowed)) or 'the present one'}",
-            )
-    before, after = _fixed_parts(current), _fixed_parts(edited)
-    for name in before:
-        if defaults.is_read_only(name) and before[name] != after[name]:
-            raise UsageError(f"{name} is set by the administrator and cannot be changed")
-
-
-def _images(notebook: Object) -> Iterable[str]:
-    pod = dig(notebook, "spec", "template", "spec") or {}
-    for field in ("containers", "initContainers", "ephemeralContainers"):
-        for container in pod.get(field) or ():
-            yield str(dig(container, "image") or "")
-
-
-def _fixed_parts(notebook: Object) -> dict[str, Any]:
-    """The parts of a notebook that each field of the form sets."""
-    pod = dig(notebook, "spec", "template", "spec") or {}
-    containers = pod.get("containers") or ()
-    resources = [container.get("resources") or {} for container in containers]
-
-    def of(*names: str) -> Any:
-        return [
-            {name: (found.get(part) or {}).get(name) for name in names}
-            for found in resources
-            for part in ("requests", "limits")
-        ]
-
-    others = [
-        {name: value for name, value in (found.get("limits") or {}).items() if "/" in name}
-        for found in resources
-    ]
-    volumes = [pod.get("volumes"), [container.get("volumeMounts") for container in containers]]
-    return {
-        "cpu": of("cpu"),
-        "memory": of("memory"),
-        "gpus": others,
-        "affinityConfig": pod.get("affinity"),
-        "tolerationGroup": pod.get("tolerations"),
-        "workspaceVolume": volumes,
-        "dataVolumes": volumes,
-        "environment": [container.get("env") for container in containers],
-    }

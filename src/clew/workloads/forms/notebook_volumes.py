@@ -17,7 +17,7 @@ from clew.kube.objects import Json
 from clew.workloads import annotations
 from clew.workloads.forms.quantities import parse_positive
 
-_PLACEHOLDER = "{notebook-name}"
+PLACEHOLDER = "{notebook-name}"
 _CLAIM = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9][-a-z0-9.]{0,246}")
 _PATH = re.compile(r"/[^\0:]{0,1022}")
@@ -171,7 +171,7 @@ def _texts(metadata: Mapping[str, Any], field: str) -> dict[str, str]:
 
 def _substitute(found: Any, notebook: str) -> Any:
     if isinstance(found, str):
-        return found.replace(_PLACEHOLDER, notebook)
+        return found.replace(PLACEHOLDER, notebook)
     if isinstance(found, Mapping):
         return {name: _substitute(value, notebook) for name, value in found.items()}
     if isinstance(found, list):
