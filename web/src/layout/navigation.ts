@@ -16,12 +16,26 @@ export interface Entry {
   icon: LucideIcon;
   /** `g` and this key open the page. */
   key: string;
+  /** Pages elsewhere that belong to it. */
+  also?: string[];
+}
+
+/** Whether a page is that of an entry, or belongs to it. */
+export function isEntryOf({ to, also = [] }: Entry, path: string): boolean {
+  if (to === "/") return path === "/";
+  return [to, ...also].some((start) => path === start || path.startsWith(`${start}/`));
 }
 
 export const ENTRIES: Entry[] = [
   { label: "Home", to: "/", icon: House, key: "h" },
-  { label: "Runs", to: "/runs", icon: ListChecks, key: "r" },
-  { label: "Pipelines", to: "/pipelines", icon: Workflow, key: "p" },
+  { label: "Runs", to: "/runs", icon: ListChecks, key: "r", also: ["/compare"] },
+  {
+    label: "Pipelines",
+    to: "/pipelines",
+    icon: Workflow,
+    key: "p",
+    also: ["/schedules", "/experiments"],
+  },
   { label: "Lineage", to: "/lineage", icon: Waypoints, key: "l" },
   { label: "Notebooks", to: "/notebooks", icon: NotebookPen, key: "n" },
   { label: "TensorBoards", to: "/tensorboards", icon: ChartLine, key: "t" },

@@ -1,13 +1,14 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { Keyboard, LogOut, Menu as MenuIcon, Search } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useChanges } from "@/api/changes";
 import { fetchText } from "@/api/client";
 import { Announcements, announce } from "@/components/announcements";
 import { Button, IconButton } from "@/components/button";
+import { classes } from "@/components/classes";
 import { Skeleton } from "@/components/feedback";
 import { ConnectionNotice } from "./connection-notice";
-import { ENTRIES } from "./navigation";
+import { ENTRIES, isEntryOf } from "./navigation";
 import { usePageFocus } from "./page-focus";
 import { useShortcuts } from "./shortcuts";
 import { ThemeSwitch } from "./theme";
@@ -19,6 +20,7 @@ const ShortcutHelp = lazy(() => import("./shortcut-help"));
 export function Shell() {
   useChanges();
   usePageFocus();
+  const path = useLocation({ select: ({ pathname }) => pathname });
   const [navigating, setNavigating] = useState(false);
   const [searching, setSearching] = useState(false);
   const [helping, setHelping] = useState(false);
@@ -48,18 +50,24 @@ export function Shell() {
         >
           <img src="/assets/icon.svg" alt="" width={24} height={24} /> Clew
         </Link>
-        {ENTRIES.map(({ label, to, icon: Icon }) => (
-          <Link
-            key={to}
-            to={to}
-            activeOptions={{ exact: to === "/", includeSearch: false }}
-            activeProps={{ className: "bg-accent-soft text-accent font-medium" }}
-            className="flex items-center gap-2.5 rounded-md px-2.5 py-1.5 hover:bg-sunken"
-            onClick={() => setNavigating(false)}
-          >
-            <Icon size={17} aria-hidden /> {label}
-          </Link>
-        ))}
+        {ENTRIES.map((entry) => {
+          const { label, to, icon: Icon } = entry;
+          const isCurrent = isEntryOf(entry, path);
+          return (
+            <Link
+              key={to}
+              to={to}
+              aria-current={isCurrent ? "page" : undefined}
+              className={classes(
+                "flex items-center gap-2.5 rounded-md px-2.5 py-1.5 hover:bg-sunken",
+                isCurrent && "bg-accent-soft font-medium text-accent",
+              )}
+              onClick={() => setNavigating(false)}
+            >
+              <Icon size={17} aria-hidden /> {label}
+            </Link>
+          );
+        })}
         <div className="mt-auto flex flex-col gap-1">
           <ThemeSwitch />
           <Button look="quiet" className="justify-start" onClick={() => setHelping(true)}>
