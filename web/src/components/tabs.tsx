@@ -7,7 +7,7 @@ export interface Tab {
   content: ReactNode;
 }
 
-/** Tabs whose selection the caller keeps, in the URL. */
+/** Tabs whose selection the caller keeps, in the URL. An unknown one selects the first. */
 export function Tabs({
   tabs,
   selected,
@@ -19,8 +19,9 @@ export function Tabs({
   onSelect: (id: string) => void;
   label: string;
 }) {
+  const shown = tabs.some(({ id }) => id === selected) ? selected : tabs[0]?.id;
   return (
-    <Radix.Root value={selected} onValueChange={onSelect} className="flex min-w-0 flex-col gap-4">
+    <Radix.Root value={shown} onValueChange={onSelect} className="flex min-w-0 flex-col gap-4">
       <Radix.List
         aria-label={label}
         className="flex max-w-full gap-1 overflow-x-auto border-b border-line"
