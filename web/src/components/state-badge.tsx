@@ -49,6 +49,11 @@ const TONES: Record<Tone, string> = {
   neutral: "text-quiet bg-sunken",
 };
 
+/** The icon of a state, for what is too small for its badge. */
+export function stateIcon(state: string): LucideIcon {
+  return STATES[state]?.[0] ?? CircleDashed;
+}
+
 export function StateBadge({ state, label }: { state: string; label?: string }) {
   const [Icon, tone] = STATES[state] ?? [CircleDashed, "neutral" as Tone];
   return (

@@ -76,3 +76,10 @@ test.each([[null], [{}], [{ root: 3, components: [] }]])(
     expect(links).toEqual([]);
   },
 );
+
+test("states have icons of their own: colour alone does not tell them apart", () => {
+  const states = ["succeeded", "reused", "failed", "skipped", "canceled", "running"] as const;
+  const tasks = states.map((state) => task(state, state));
+  const icons = buildTaskGraph(tasks, {}).nodes.map(({ icon }) => icon);
+  expect(new Set(icons).size).toBe(states.length);
+});

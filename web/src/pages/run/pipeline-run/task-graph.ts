@@ -1,5 +1,6 @@
-import { Boxes, CircleDot, Database, type LucideIcon, Repeat2, Split } from "lucide-react";
+import { Boxes, CircleDashed, type LucideIcon, Repeat2, Split } from "lucide-react";
 import type { Schemas } from "@/api/client";
+import { stateIcon } from "@/components/state-badge";
 import type { GraphLink, GraphNode, Tone } from "@/graph/graph";
 
 export type Task = Schemas["Task"];
@@ -156,7 +157,7 @@ function taskNode(task: Task, parent: string | undefined): GraphNode {
     title: task.name.split("/").at(-1) ?? task.name,
     subtitle: task.state,
     kind: "task",
-    icon: Object.keys(task.artifacts).length ? Database : CircleDot,
+    icon: stateIcon(task.state),
     tone: TONES[task.state] ?? "neutral",
     parent,
   };
@@ -168,7 +169,7 @@ function plannedNode(
   parent: string | undefined,
   inner: Group | null,
 ): GraphNode {
-  const icon = inner?.isLoop ? Repeat2 : inner?.isCondition ? Split : inner ? Boxes : CircleDot;
+  const icon = inner?.isLoop ? Repeat2 : inner?.isCondition ? Split : inner ? Boxes : CircleDashed;
   return {
     id,
     title,
