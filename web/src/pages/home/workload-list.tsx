@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import { ChartLine, NotebookPen } from "lucide-react";
 import type { Schemas } from "@/api/client";
-import { StateBadge } from "@/components/state-badge";
 import { Time } from "@/components/time";
+import { PhaseBadge } from "@/pages/workloads/common/phase";
 
 const KINDS = {
   notebook: { icon: NotebookPen, path: "/notebooks" },
@@ -34,7 +34,7 @@ export function WorkloadList({ workloads }: { workloads: readonly Schemas["Activ
             <span className="w-28 text-right text-quiet">
               <Time at={created} />
             </span>
-            <StateBadge state={phase} />
+            <PhaseBadge phase={phase} />
           </li>
         );
       })}

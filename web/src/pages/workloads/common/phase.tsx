@@ -26,6 +26,16 @@ export function phaseLabel(status: ResourceStatus, collection = "notebooks"): st
   return LABELS[status.phase] ?? status.phase;
 }
 
+/** The badge of a notebook's or a TensorBoard's phase, as its page calls it. */
+export function PhaseBadge({ phase }: { phase: string }) {
+  return (
+    <StateBadge
+      state={phase === "unavailable" ? "waiting" : phase}
+      label={LABELS[phase] ?? phase}
+    />
+  );
+}
+
 /** The badge of a state, and its reason in plain words. */
 export function Phase({
   status,
