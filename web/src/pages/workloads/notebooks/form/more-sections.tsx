@@ -93,14 +93,9 @@ export function EnvironmentFields({ form, change, config, problems }: SectionPro
 }
 
 /** Where it runs: groups that an administrator prepared. */
-export function PlacementFields({ form, change, config, backend }: SectionProps) {
+export function PlacementFields({ form, change, config }: SectionProps) {
   const affinities = config.affinityConfig?.options ?? [];
   const tolerations = config.tolerationGroup?.options ?? [];
-  if (backend.kind === "local") {
-    return (
-      <p className="text-quiet">Everything runs on this machine: there is nothing to choose.</p>
-    );
-  }
   if (affinities.length + tolerations.length === 0) {
     return (
       <p className="text-quiet">

@@ -91,9 +91,11 @@ export function NotebookForm({
       <Disclosure title="Environment variables" summary={describeNames(form)}>
         <EnvironmentFields {...props} />
       </Disclosure>
-      <Disclosure title="Placement" summary={describePlacement(form, backend)}>
-        <PlacementFields {...props} />
-      </Disclosure>
+      {backend.kind !== "local" && (
+        <Disclosure title="Placement" summary={describePlacement(form)}>
+          <PlacementFields {...props} />
+        </Disclosure>
+      )}
       <Disclosure title="Idle time" summary={describeIdleTime(form, backend)}>
         <IdleField {...props} />
       </Disclosure>
@@ -128,8 +130,7 @@ function describeNames(form: Values): string {
   return form.environment.map(({ name }) => name).join(", ") || "None";
 }
 
-function describePlacement(form: Values, backend: BackendInfo): string {
-  if (backend.kind === "local") return "This machine";
+function describePlacement(form: Values): string {
   return [form.affinity, form.tolerations].filter(Boolean).join(", ") || "Any node";
 }
 
