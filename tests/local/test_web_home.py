@@ -34,6 +34,9 @@ def test_home_guides_and_then_shows_work(web_app: WebApp, web_project: Project) 
     assert_accessible(page)
     failed.get_by_role("link", name="python3 train.py --rate 0.9").click()
     expect(page).to_have_url(re.compile(r"/runs/e2$"))
+    expect(page.get_by_role("alert")).to_have_text("the rate is too high")
+    expect(page.get_by_label("Metrics")).to_contain_text("accuracy")
+    expect(page.get_by_label("About the command")).to_contain_text("1 file")
     web_app.assert_no_errors()
 
 

@@ -11,6 +11,7 @@ import type { ReactNode } from "react";
 import { Button, ButtonLink, IconButton } from "@/components/button";
 import { formatBytes } from "@/components/bytes";
 import { Command, CopyButton } from "@/components/copy";
+import { count } from "@/components/count";
 import { describeKind } from "@/components/kinds";
 import { Time } from "@/components/time";
 import type { Side } from "@/graph/graph";
@@ -267,7 +268,7 @@ function Facts({ box }: { box: Box }) {
     ["Package", owner && [owner.manager, owner.name, owner.version].join(" ")],
     ["Source", node.source && <span className="break-all">{node.source}</span>],
     ["Content", node.version && !node.stored ? "not stored, only its digest" : null],
-    ["Also used", node.hidden ? `${node.hidden.toLocaleString("en")} files of packages` : null],
+    ["Also used", node.hidden ? `${count(node.hidden, "file")} of packages` : null],
   ];
   return (
     <dl className="grid grid-cols-[auto_minmax(0,1fr)] items-baseline gap-x-4 gap-y-1">

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { api, unwrap } from "@/api/client";
+import { count } from "@/components/count";
 import { Time } from "@/components/time";
 import type { Box } from "./graph-model";
 import { startAt, type View } from "./view";
@@ -29,7 +30,7 @@ export function VersionList({
   if (!data || data.length < 2) return null;
   return (
     <details>
-      <summary className="font-medium">{data.length} versions of this file</summary>
+      <summary className="font-medium">{count(data.length, "version")} of this file</summary>
       <ul className="mt-1 max-h-60 overflow-y-auto">
         {data.slice(0, SHOWN).map((version) => (
           <li key={version.version} className="flex items-baseline gap-2 py-0.5">

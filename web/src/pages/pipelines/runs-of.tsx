@@ -3,6 +3,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Archive, ArchiveRestore, Copy, GitCompareArrows } from "lucide-react";
 import { useState } from "react";
 import { ButtonLink, IconButton } from "@/components/button";
+import { count } from "@/components/count";
 import { type Column, DataTable } from "@/components/data-table";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
 import { Checkbox } from "@/components/field";
@@ -79,7 +80,7 @@ export function RunsOf({
         />
         {selected.size >= 2 && selected.size <= MAX_COMPARED ? (
           <ButtonLink to="/compare" search={{ id: [...selected] }}>
-            <GitCompareArrows size={15} aria-hidden /> Compare {selected.size} runs
+            <GitCompareArrows size={15} aria-hidden /> Compare {count(selected.size, "run")}
           </ButtonLink>
         ) : (
           data.activities.length > 1 && (

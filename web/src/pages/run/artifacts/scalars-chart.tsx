@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
+import { count } from "@/components/count";
 import { Select } from "@/components/field";
 import "uplot/dist/uPlot.min.css";
 
@@ -67,7 +68,8 @@ function Plot({ name, points }: { name: string; points: [number, number][] }) {
     <figure className="min-w-0">
       <div ref={place} className="min-w-0 text-quiet" aria-hidden />
       <figcaption className="text-quiet">
-        {name}: {points.length} points{last && `, ${last[1]} at step ${last[0]}`}
+        {name}: {count(points.length, "point")}
+        {last && `, ${last[1]} at step ${last[0]}`}
       </figcaption>
     </figure>
   );

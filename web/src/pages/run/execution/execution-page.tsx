@@ -17,7 +17,7 @@ import { OutputTab } from "./output-tab";
 import { Processes } from "./processes";
 import { Summary } from "./summary";
 import { Tags } from "./tags";
-import { type Execution, useExecution } from "./use-execution";
+import { type Execution, useExecution, useMeasured } from "./use-execution";
 
 /** One recorded command: what it did, with what, and whether it can be done again. */
 export function ExecutionPage({ id }: { id: string }) {
@@ -61,6 +61,7 @@ export function ExecutionPage({ id }: { id: string }) {
       }
     >
       <Tags execution={found} />
+      {found.state === "failed" && <WhyItFailed uid={found.uid} />}
       <Tabs
         label="Parts of the execution"
         selected={search.tab ?? "summary"}
@@ -92,6 +93,12 @@ export function ExecutionPage({ id }: { id: string }) {
       )}
     </Page>
   );
+}
+
+/** The last line that it printed as an error; nothing if only its status, shown above, is known. */
+function WhyItFailed({ uid }: { uid: string }) {
+  const { error } = useMeasured(uid).data ?? {};
+  return error && !error.startsWith("exit status ") && <ErrorCard error={new Error(error)} />;
 }
 
 function Subtitle({ execution }: { execution: Execution }) {

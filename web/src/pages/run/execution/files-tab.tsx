@@ -2,6 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
 import { formatBytes } from "@/components/bytes";
+import { count } from "@/components/count";
 import { type Column, DataTable } from "@/components/data-table";
 import { Dialog } from "@/components/dialog";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
@@ -79,7 +80,7 @@ export function FilesTab({ id }: { id: string }) {
           ))}
         </Select>
         <span className="text-quiet tabular-nums">
-          {files.data?.pages[0]?.total.toLocaleString("en")} files
+          {files.data && count(files.data.pages[0]?.total ?? 0, "file")}
         </span>
       </div>
       {!files.data ? (

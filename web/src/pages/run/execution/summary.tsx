@@ -2,15 +2,17 @@ import { Link } from "@tanstack/react-router";
 import type { Schemas } from "@/api/client";
 import { formatBytes } from "@/components/bytes";
 import { Command } from "@/components/copy";
+import { count } from "@/components/count";
 import { Section } from "@/components/page";
 import { ValueTable } from "../artifacts/value-table";
 import { Notes } from "./notes";
-import type { Execution } from "./use-execution";
+import { type Execution, useMeasured } from "./use-execution";
 
 /** What a user wants to know first: the command, its parameters, its own files and relatives. */
 export function Summary({ execution }: { execution: Execution }) {
   const git = execution.git as { commit?: string; branch?: string; dirty?: boolean } | null;
   const parameters = execution.parameters as Record<string, unknown>;
+  const metrics = useMeasured(execution.uid).data?.metrics ?? {};
   return (
     <div className="grid min-w-0 items-start gap-4 xl:grid-cols-2">
       <Section title="Command">
@@ -24,8 +26,8 @@ export function Summary({ execution }: { execution: Execution }) {
                 git: `${git.commit.slice(0, 10)}${git.branch ? ` on ${git.branch}` : ""}${git.dirty ? ", with changes that were not committed" : ""}`,
               }),
               processes: execution.processes,
-              read: `${execution.inputs ?? 0} files`,
-              wrote: `${execution.outputs ?? 0} files`,
+              read: count(execution.inputs ?? 0, "file"),
+              wrote: count(execution.outputs ?? 0, "file"),
             }}
           />
         </div>
@@ -33,6 +35,11 @@ export function Summary({ execution }: { execution: Execution }) {
       {Object.keys(parameters).length > 0 && (
         <Section title="Parameters">
           <ValueTable label="Parameters" values={parameters} />
+        </Section>
+      )}
+      {Object.keys(metrics).length > 0 && (
+        <Section title="Metrics">
+          <ValueTable label="Metrics" values={metrics} />
         </Section>
       )}
       <OwnFiles title="Inputs" cwd={execution.cwd} files={execution.own_inputs} found />

@@ -3,6 +3,7 @@ import { Ban, Copy, Play, Repeat, Waypoints } from "lucide-react";
 import { useState } from "react";
 import { api, unwrap } from "@/api/client";
 import { Button, ButtonLink } from "@/components/button";
+import { count } from "@/components/count";
 import { ConfirmDialog } from "@/components/dialog";
 import { ErrorCard, Skeleton } from "@/components/feedback";
 import { Page } from "@/components/page";
@@ -73,7 +74,8 @@ function describeTasks({ tasks }: Run): string {
   const counts = new Map<string, number>();
   for (const { state } of tasks) counts.set(state, (counts.get(state) ?? 0) + 1);
   if (!tasks.length) return "no task has started";
-  return `${tasks.length} tasks: ${[...counts].map(([state, count]) => `${count} ${state}`).join(", ")}`;
+  const states = [...counts].map(([state, number]) => `${number} ${state}`);
+  return `${count(tasks.length, "task")}: ${states.join(", ")}`;
 }
 
 function Actions({ run }: { run: Run }) {

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import { useState } from "react";
 import { Button, IconButton } from "@/components/button";
+import { count } from "@/components/count";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
 import { StateBadge } from "@/components/state-badge";
 import { Tabs } from "@/components/tabs";
@@ -68,7 +69,7 @@ export function TaskPanel({ run, task, onClose }: { run: Run; task: Task; onClos
           </Link>
         )}
         {task.attempts.length > 1 && (
-          <span className="text-quiet">{task.attempts.length} attempts</span>
+          <span className="text-quiet">{count(task.attempts.length, "attempt")}</span>
         )}
         <span className="ml-auto">
           <IconButton label="Close the task" className="px-1.5" onClick={onClose}>

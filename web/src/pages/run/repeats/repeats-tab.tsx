@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { api } from "@/api/client";
 import { Button } from "@/components/button";
+import { count } from "@/components/count";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
 import { Section } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
@@ -111,7 +112,7 @@ function RunVerdict({
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <p className="flex items-center gap-2">
-        <StateBadge state={result.verdict} /> the worst of {result.tasks.length} tasks
+        <StateBadge state={result.verdict} /> the worst of {count(result.tasks.length, "task")}
       </p>
       {result.tasks.map((task) => (
         <details key={task.task} open={task.verdict === "different"} className="min-w-0">
