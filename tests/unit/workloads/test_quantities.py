@@ -58,3 +58,9 @@ def test_anything_is_a_quantity_or_an_error(text: object) -> None:
         assert error.hint
     else:
         assert found.value.is_finite()
+
+
+@pytest.mark.parametrize("text", ["1e99", "1e-99", "9999999999999999999Ei"])
+def test_no_number_is_too_large_for_a_product(text: str) -> None:
+    found = parse_quantity(text, "it")
+    assert found.times(Decimal("1e99")).value >= found.value

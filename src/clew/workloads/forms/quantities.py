@@ -4,7 +4,7 @@ Exact decimal numbers: as floats, `0.1` and `100m` would not always be the same.
 """
 
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
 from clew.errors import UsageError
@@ -17,6 +17,9 @@ _FACTORS: dict[str, Decimal] = {
     **{f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", start=1)},
 }  # fmt: skip
 
+_LARGE = Context(prec=500)
+"""Enough for the product of the largest numbers."""
+
 
 class Quantity(NamedTuple):
     """A number and the unit that it was written with."""
@@ -28,7 +31,8 @@ class Quantity(NamedTuple):
     def times(self, factor: Decimal) -> "Quantity":
         """The product, with at most one digit after the point, as Kubeflow rounds limits."""
         unit = _unit(self.suffix)
-        rounded = (self.value * factor / unit).quantize(Decimal("0.1"), ROUND_HALF_UP)
+        exact = self.value * factor / unit
+        rounded = exact.quantize(Decimal("0.1"), ROUND_HALF_UP, _LARGE)
         return Quantity(rounded * unit, self.suffix)
 
     def __str__(self) -> str:

@@ -35,6 +35,7 @@ _LOG = logging.getLogger("clew.workloads")
 NAMESPACE = "local"
 STORED_KINDS = ("Notebook", "Tensorboard", "PVCViewer", "PersistentVolumeClaim")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EVENTS_PER_RESOURCE = 50
 _NOUNS = {
     "Notebook": "notebook",
@@ -250,8 +251,10 @@ def _check(found: Any, key: Key) -> Json:
         raise ValueError("metadata or spec is missing")
     if (found.get("kind"), metadata.get("name")) != (key.kind, key.name):
         raise ValueError("kind or name is not that of the file")
-    if not str(metadata.get("resourceVersion", "")).isdecimal() or not metadata.get("uid"):
-        raise ValueError("its version or uid is missing")
+    if not str(metadata.get("resourceVersion", "")).isdecimal():
+        raise ValueError("its version is missing")
+    if not _UID.fullmatch(str(metadata.get("uid"))):  # it becomes a part of paths
+        raise ValueError("its uid is missing or malformed")
     return found
 
 

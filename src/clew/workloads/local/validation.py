@@ -17,6 +17,7 @@ from clew.workloads.local.resource_files import NAMESPACE, STORED_KINDS
 
 _MAX_TEXT = 256 << 10
 _MAX_NAME = 63
+_VOLUME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 
 
@@ -80,14 +81,16 @@ def _check_volumes(volumes: Any, container: Mapping[str, Any]) -> None:
     names = []
     for volume in volumes:
         name = dig(volume, "name")
-        if not isinstance(name, str) or not name or "/" in name or name in names:
-            raise UsageError("each volume needs a name of its own")
+        if not isinstance(name, str) or not _VOLUME.fullmatch(name) or name in names:
+            raise UsageError("each volume needs a name of its own: small letters, digits, dashes")
         if not {"persistentVolumeClaim", "emptyDir"} & volume.keys():
             raise UsageError(
                 f"this machine cannot have the volume {name[:80]}: it is neither a volume of the"
                 " list nor an empty directory",
                 hint="use a cluster for volumes of other kinds",
             )
+        if "persistentVolumeClaim" in volume:
+            check_claim_name(dig(volume, "persistentVolumeClaim", "claimName"))
         names.append(name)
     for mount in mounts:
         check_mount_path(dig(mount, "mountPath"))

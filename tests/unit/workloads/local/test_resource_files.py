@@ -97,6 +97,9 @@ def test_an_invalid_change_changes_nothing(tmp_path: Path) -> None:
         json.dumps({**notebook(), "kind": "PVCViewer"}).encode(),
         json.dumps({**notebook("other")}).encode(),
         json.dumps({"kind": "Notebook", "metadata": {"name": "first"}, "spec": 1}).encode(),
+        json.dumps(
+            merge(notebook("first"), {"metadata": {"resourceVersion": "1", "uid": "../../x"}})
+        ).encode(),
     ],
 )
 def test_a_damaged_file_hides_no_other(tmp_path: Path, text: bytes) -> None:
