@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -34,6 +35,7 @@ _LARGEST_FILE = 64 << 20
 _LARGEST_INT = 1 << 64
 _MOST_METRICS = 1000
 """Of one execution."""
+_LONGEST_NAME = 1000
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][-+]?\d{1,2})?")
 _KFP_METRICS = ("system.Metrics", "system.ClassificationMetrics")
 
@@ -121,13 +123,16 @@ def parse_parameter(value: Any) -> Any:
 
 def read_metrics_file(content: bytes) -> dict[str, float]:
     try:
-        return dict(_numbers(json.loads(content)))
+        return dict(islice(_numbers(json.loads(content)), _MOST_METRICS))
     except (ValueError, RecursionError):
         return {}
 
 
 def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers of a JSON document, by their path: `train.loss`."""
+    """The numbers of a JSON document, by their path: `train.loss`. Those with long paths are left
+    out: of a small document, all paths together can be larger than the memory."""
+    if len(name) > _LONGEST_NAME:
+        return
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _numbers(inner, f"{name}.{key}" if name else str(key))

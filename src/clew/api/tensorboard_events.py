@@ -15,6 +15,8 @@ Series = list[tuple[int, float]]
 _STEP, _SUMMARY, _VALUE = 2, 5, 1  # fields of Event and Summary
 _TAG, _SIMPLE_VALUE, _TENSOR = 1, 2, 8  # fields of Summary.Value
 _DTYPE, _TENSOR_CONTENT, _FLOATS, _DOUBLES = 1, 4, 5, 6  # fields of TensorProto
+_STEPS = 1 << 63
+"""As many as `int64` has: JSON cannot express more."""
 _FORMATS = {1: "<f", 2: "<d"}  # DT_FLOAT, DT_DOUBLE
 
 
@@ -24,10 +26,11 @@ def read_scalars(data: bytes) -> dict[str, Series]:
     try:
         for record in _records(data):
             event = dict(_fields(record))
-            step = event.get(_STEP, 0)
+            given = event.get(_STEP, 0)
+            step = given if isinstance(given, int) and given < _STEPS else 0
             for number, value in _fields(_bytes(event.get(_SUMMARY))):
                 if number == _VALUE:
-                    _add_scalar(scalars, step if isinstance(step, int) else 0, _bytes(value))
+                    _add_scalar(scalars, step, _bytes(value))
     except (ValueError, LookupError, struct.error):
         pass
     return scalars

@@ -37,3 +37,10 @@ def test_any_bytes_can_be_read(noise: bytes, at: int) -> None:
 def test_a_scalar_without_a_tag_ends_the_reading() -> None:
     event = b"\x2a\x07\x0a\x05\x15\x00\x00\x80\x3f"
     assert read_scalars(len(event).to_bytes(8, "little") + bytes(4) + event + bytes(4)) == {}
+
+
+def test_a_step_that_json_cannot_express_is_none() -> None:
+    value = b"\x0a\x01t\x15\x00\x00\x80\x3f"
+    event = b"\x10" + b"\xff" * 9 + b"\x7f\x2a\x0a\x0a\x08" + value
+    data = len(event).to_bytes(8, "little") + bytes(4) + event + bytes(4)
+    assert read_scalars(data) == {"t": [(0, 1.0)]}
