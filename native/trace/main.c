@@ -14,7 +14,7 @@
  *   --streams FD          memory shared with the process that reads the command's output (printed_ranges.c)
  *   --ask FD              a socket to the process that knows which programs need not run (reuse.c)
  *   --exclude GLOB        paths whose content is never kept
- *   --pin-clock, --pin-random  see pinning.c;  --serial 1  see serial.c
+ *   --pin-clock, --pin-random  see pinning.c;  --serial 1  see process_order.c
  *   --prompt 1            write what a child of the command did when it ends, not at the next tick
  *   --isolated 1          the command is not trusted: keep it away from the tracer (tracer_protection.c)
  *
@@ -26,7 +26,7 @@
  * (PTRACE_O_EXITKILL), and signals the tracer when the starter is killed (PR_SET_PDEATHSIG).
  *
  * Headers, and the modules that they declare:
- *   tasks.h     tasks.c (threads and processes), serial.c (one process after the other), main.c (event loop)
+ *   tasks.h     tasks.c (threads and processes), process_order.c (one process after the other), main.c (event loop)
  *   syscalls.h  syscalls.c (table), filter.c (seccomp), syscall_entry.c, syscall_exit.c
  *   records.h   trace_file.c (format), records.c, observation_numbers.c, snapshots.c, printed_ranges.c
  *   exec.h      images.c (exec), initial_stack.c (injection), inherited_state.c, reuse.c

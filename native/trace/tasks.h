@@ -95,7 +95,7 @@ void resume(struct task *task, int request, int signal);
 void fail(const char *what) __attribute__((noreturn)); /* prints errno and exits with 125 */
 void *must(void *memory);			       /* fails if an allocation did */
 
-/* serial.c: one process after the other */
+/* process_order.c: one process after the other */
 void serial_start(void);
 bool serial_holds(struct task *parent, struct proc *child);
 void serial_ended(const struct proc *proc);

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.driver import Project, workflow
 
-from clew.prov.export.notes import PortableNote, import_notes
+from clew.prov.export.note_transfer import PortableNote, import_notes
 
 
 def tags(clew: Project, name: str) -> list[str]:

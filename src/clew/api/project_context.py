@@ -79,12 +79,12 @@ class ProjectState:
 
     def is_alive(self, uid: Uid) -> bool:
         """Whether the process that records this execution or run still holds its lock."""
-        from clew.run.execution_locks import is_alive
+        from clew.run.spool_directories import is_alive
 
         return is_alive(self.directory, uid)
 
     def _recover(self) -> None:
-        from clew.run.execution_locks import list_killed
+        from clew.run.spool_directories import list_killed
 
         self.unrecovered = {}
         if list_killed(self.directory):

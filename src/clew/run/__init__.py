@@ -6,7 +6,7 @@ nothing about Kubernetes or pipelines. Imported by `replay`, `pipelines` and `ap
 
     recorder         one command, from its start to its record
     recovery         completes the records of executions whose recorder was killed
-    execution_locks  which executions still run
+    spool_directories  where executions spool their traces, and which of them still run
     launch           starts a command under the tracer
     session          one process that forks a child for each task
     stdio            captures the standard streams

@@ -12,7 +12,7 @@ from clew.errors import CannotExecute, ClewError, UsageError
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import get_execution
-from clew.run import execution_locks
+from clew.run import spool_directories
 from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.record_errors import no_such_command
 from clew.run.recording_result import RecordingResult, unfolded_execution
@@ -74,7 +74,7 @@ def _outer_execution(
         with db.connect(directory.graph, address=settings.graph) as connection:
             graph = Graph(connection, directory.uid)
             return get_execution(
-                graph, outer, alive=lambda uid: execution_locks.is_alive(directory, uid)
+                graph, outer, alive=lambda uid: spool_directories.is_alive(directory, uid)
             )
     except ClewError:  # it is in another project, or the graph cannot be read
         return unfolded_execution(outer, command, state="running")

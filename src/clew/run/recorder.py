@@ -35,7 +35,7 @@ from clew.prov.queries.executions import get_execution
 from clew.prov.queries.formats import execution_id
 from clew.redaction import Redactor
 from clew.redaction.names import escape_glob
-from clew.run import execution_events, execution_locks, record_errors, recovery
+from clew.run import execution_events, record_errors, recovery, spool_directories
 from clew.run.graph_access import GraphAccess
 from clew.run.launch import signal_forwarding, tracer_process
 from clew.run.launch.execution_host import ExecutionHost, LaunchOptions, LocalHost
@@ -154,7 +154,7 @@ class Recording:
                     hint = "check CLEW_GRAPH and that the server runs"
                     self._graph.mark_unreachable(NoDatabase(unrecovered.why, hint=hint))
             self._identity = record_errors.file_identity(self._directory.path)
-            self._lock = execution_locks.create_spool(self._directory, self._uid)
+            self._lock = spool_directories.create_spool(self._directory, self._uid)
             reserve_file.make(self._directory.path)  # a full disk may have used it up
         self._spool = self._directory.spool / self._uid
         self._spool_state = _Spool.REMOVE

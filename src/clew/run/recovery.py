@@ -24,7 +24,7 @@ from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to
 from clew.prov.graph import Graph
 from clew.prov.locators import stream_locator
 from clew.redaction import Redactor
-from clew.run import execution_events, execution_locks, record_errors
+from clew.run import execution_events, record_errors, spool_directories
 from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.store.errors import from_os
@@ -96,20 +96,20 @@ def recover(directory: ProjectDirectory, settings: Settings) -> list[Unrecovered
     could name any file of this user as one that was read, to be stored.
     """
     unrecovered: list[UnrecoveredExecution] = []
-    killed = execution_locks.list_killed(directory)
+    killed = spool_directories.list_killed(directory)
     if killed and not is_accepted(directory, settings):
         why = "you did not make the project; clew init --trust accepts it"
         return [UnrecoveredExecution(Uid(spool.name), why) for spool in killed]
-    for spool in execution_locks.list_spools(directory):
+    for spool in spool_directories.list_spools(directory):
         lock = None
         try:
-            lock = execution_locks.claim_killed(spool)
+            lock = spool_directories.claim_killed(spool)
             if lock is None:
                 continue
-            if not spool.name.startswith(execution_locks.DRAFT):
+            if not spool.name.startswith(spool_directories.DRAFT):
                 done = _complete_record(directory, settings, spool)
                 log.write(directory, "info", f"{done} {spool.name}")
-            execution_locks.remove_tree(spool)
+            spool_directories.remove_tree(spool)
         except (_NoGraph, NoDatabase) as error:
             log.write(directory, "warning", f"cannot recover {spool.name}: {error}")
             unreachable = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
@@ -135,7 +135,7 @@ def discard_after(directory: ProjectDirectory, uid: Uid) -> Iterator[None]:
     """Remove the spool of a killed execution after the body; meanwhile it is not recovered."""
     spool = directory.spool / uid
     try:
-        lock = execution_locks.claim_killed(spool, wait=True)
+        lock = spool_directories.claim_killed(spool, wait=True)
     except OSError as error:
         raise from_os(error, doing=f"write to {spool}") from error
     try:

@@ -11,7 +11,7 @@ from tests.unit.prov.execution_builder import ExecutionBuilder, digest, locator
 from clew import signing
 from clew.db import Connection
 from clew.prov.events import Version
-from clew.prov.export.notes import LONGEST, PortableNote, export_notes, import_notes
+from clew.prov.export.note_transfer import LONGEST, PortableNote, export_notes, import_notes
 from clew.prov.graph import Graph
 from clew.prov.imported_signatures import Signature, add_signatures
 from clew.prov.queries.contents import find_producers

@@ -15,7 +15,7 @@ from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Ended, Gap, Started
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import list_executions
-from clew.run import execution_locks, recovery
+from clew.run import recovery, spool_directories
 from clew.run.recovery import RecoveryNote
 
 
@@ -26,7 +26,7 @@ def directory(tmp_path: Path) -> ProjectDirectory:
 
 def dead(directory: ProjectDirectory, uid: str, *, events: list[AnyEvent] | None = None) -> Path:
     """An execution whose recorder died: with its events, or with nothing but a note."""
-    lock = execution_locks.create_spool(directory, uid)
+    lock = spool_directories.create_spool(directory, uid)
     place = directory.spool / uid
     started = Started(
         execution=uid, n=1, at=1, activity=uid, kind="execution", command=("true",), cwd="/"
@@ -66,14 +66,14 @@ def test_events_that_were_kept_are_all_there_is(directory: ProjectDirectory) -> 
 
 
 def test_the_living_are_left_alone(directory: ProjectDirectory) -> None:
-    lock = execution_locks.create_spool(directory, "b" * 32)
+    lock = spool_directories.create_spool(directory, "b" * 32)
     assert recovery.recover(directory, environment.load()) == []
     assert (directory.spool / ("b" * 32)).exists()
     os.close(lock)
 
 
 def test_before_anything_began_nothing_is_told(directory: ProjectDirectory) -> None:
-    os.close(execution_locks.create_spool(directory, "c" * 32))
+    os.close(spool_directories.create_spool(directory, "c" * 32))
     (directory.spool / f".{'d' * 32}").mkdir()  # killed while it made its directory
     assert recovery.recover(directory, environment.load()) == []
     assert states(directory) == []

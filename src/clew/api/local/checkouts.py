@@ -25,7 +25,7 @@ from clew.prov.queries import contents
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.checkout import atomic_directory, working_tree
 from clew.replay.checkout.changes import find_added_credentials, find_changes, scan_files
-from clew.replay.checkout.commit_files import amend_files
+from clew.replay.checkout.merge_checkout_files import amend_files
 from clew.replay.checkout.working_tree import MODE_BITS, Checkout, TrackedFile, checkout_path
 from clew.replay.repeat import repeat_plan
 from clew.replay.sandbox.initial_files import (

@@ -112,16 +112,16 @@ def _dockerfile(project: ProjectState, text: str, directory: Path, say: Say) -> 
 
 def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
     from clew.replay.export.oci_image import write_image
-    from clew.run import execution_locks
+    from clew.run import spool_directories
     from clew.store import Store
 
     portable = _portable(project, text, say)
-    scratch, lock = execution_locks.create_scratch(project.directory, secrets.token_hex(8))
+    scratch, lock = spool_directories.create_scratch(project.directory, secrets.token_hex(8))
     try:
         with Store(project.directory.store) as store:
             write_image(portable, out, read=store.read, scratch=scratch)
     finally:
-        execution_locks.remove_tree(scratch)
+        spool_directories.remove_tree(scratch)
         os.close(lock)
 
 

@@ -17,7 +17,7 @@ from clew.api.remote.client import API, Client, parse
 from clew.documents.ids import Digest, Uid
 from clew.documents.records import RecordParts
 from clew.prov.events import to_batch
-from clew.prov.export.notes import PortableNote
+from clew.prov.export.note_transfer import PortableNote
 from clew.prov.imported_signatures import Signature
 from clew.store import Store
 from clew.store.remotes import Remote, open_remote

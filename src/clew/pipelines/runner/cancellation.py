@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from clew.documents.ids import Uid
 from clew.project_directory import ProjectDirectory
-from clew.run import execution_locks
+from clew.run import spool_directories
 
 _FILE = "cancel"
 
 
 def request_cancel(directory: ProjectDirectory, uid: Uid) -> bool:
     """Cancel a run without waiting for its end; false if it does not run on this machine."""
-    if not execution_locks.is_alive(directory, uid):
+    if not spool_directories.is_alive(directory, uid):
         return False
     with contextlib.suppress(FileNotFoundError):  # it has just ended
         (directory.spool / uid / _FILE).touch()

@@ -27,7 +27,7 @@ from clew.pipelines.spec.values import Values
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.queries.formats import run_id
-from clew.run import execution_locks, malloc_trim
+from clew.run import malloc_trim, spool_directories
 from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
 from clew.store.errors import from_os
@@ -77,7 +77,7 @@ class Recorder:
         self._written = 0
         self._caught_up = threading.Condition()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._lock = execution_locks.create_spool(directory, self.uid)
+        self._lock = spool_directories.create_spool(directory, self.uid)
         self.logs = LiveLogs(directory.spool / self.uid)
 
     @property

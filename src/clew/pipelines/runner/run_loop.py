@@ -23,9 +23,10 @@ from clew.pipelines.engine.engine import (
     TaskResult,
 )
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.run_directory import PIPELINE, RUNS, WORKSPACE, placeholder_values
+from clew.pipelines.run_directory import PIPELINE, RUNS, WORKSPACE
 from clew.pipelines.runner.cancellation import sigterm_as_interrupt
 from clew.pipelines.runner.recorder import Recorder
+from clew.pipelines.runner.run_placeholders import placeholder_values
 from clew.pipelines.runner.run_types import Change, PipelineRun, RunOptions
 from clew.pipelines.runner.task_events import TaskEnd
 from clew.pipelines.runner.task_reuse import TaskReuse, Verdict, build_outputs

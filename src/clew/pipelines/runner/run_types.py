@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from clew.pipelines.engine.run_state import Node
     from clew.pipelines.spec.ir import Pipeline
     from clew.pipelines.spec.values import Values
-    from clew.prov.queries.pipelines.tasks import FinishedTask
+    from clew.prov.queries.pipelines.finished_tasks import FinishedTask
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,11 @@ from clew.pipelines.tasks.attempt import Attempt
 from clew.prov.event_numbers import TASK_PARAMETERS
 from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
-from clew.prov.queries.pipelines.tasks import TASK_PROGRAM, FinishedTask, find_first_process
+from clew.prov.queries.pipelines.finished_tasks import (
+    TASK_PROGRAM,
+    FinishedTask,
+    find_first_process,
+)
 from clew.witness import environment
 
 UNNUMBERED = 0

@@ -27,7 +27,7 @@ from clew.pipelines.spec.placeholders import artifact_path
 from clew.pipelines.spec.values import Artifact, Values
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
-from clew.prov.queries.pipelines.tasks import (
+from clew.prov.queries.pipelines.finished_tasks import (
     FinishedTask,
     find_last_task,
     find_tasks_with_key,

@@ -177,7 +177,7 @@ def resume_record(
     from clew.pipelines.spec import parser
     from clew.pipelines.spec.values import Values
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
-    from clew.prov.queries.pipelines import tasks
+    from clew.prov.queries.pipelines import finished_tasks
     from clew.prov.queries.pipelines.runs import find_run, get_run_summary
     from clew.run.recovery import recover
 
@@ -189,7 +189,7 @@ def resume_record(
     check_resumable(record)
     found = find_run(graph, uid)
     key = found.key
-    facets = tasks.load_run_facets(graph, key)
+    facets = finished_tasks.load_run_facets(graph, key)
     file = project.root / RUNS / found.id / PIPELINE
     text = parser.read_file(file)
     run = PipelineRun(
@@ -200,9 +200,9 @@ def resume_record(
         facts=facets["facts"],
         resumed=ResumedRun(
             uid=uid,
-            last_event=tasks.find_last_event_number(graph, key),
-            finished=tasks.list_finished_tasks(graph, key),
-            seconds=record.seconds or tasks.find_recorded_seconds(graph, key),
+            last_event=finished_tasks.find_last_event_number(graph, key),
+            finished=finished_tasks.list_finished_tasks(graph, key),
+            seconds=record.seconds or finished_tasks.find_recorded_seconds(graph, key),
         ),
     )
     options = RunOptions(**facets["options"], jobs=jobs, say=say, watch=watch)

@@ -36,7 +36,7 @@ from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
 from clew.settings import Settings
 
-TRACED_CLIENT = Path(__file__).with_name("containers") / "traced_client.py"
+WRAPPER = Path(__file__).with_name("containers") / "container_wrapper.py"
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
 _TOO_LONG = "its arguments are too long for a command line: pass a file instead"
 
@@ -201,7 +201,7 @@ class Container(Struct):
         )
         plan = {"command": client, "inputs": inputs, "outputs": os.fspath(outputs)}
         (files.directory / "container.json").write_text(json.dumps(plan, ensure_ascii=False))
-        return [sys.executable, "-I", "-S", os.fspath(TRACED_CLIENT), os.fspath(files.directory)]
+        return [sys.executable, "-I", "-S", os.fspath(WRAPPER), os.fspath(files.directory)]
 
     def remove(self) -> None:
         self.runtime.remove(self.name)

@@ -27,7 +27,7 @@ from clew.pipelines.spec.ir import Command, Component, EnvVar, Mount
 from clew.pipelines.tasks import platform_file
 from clew.pipelines.tasks.platform_file import PlatformMapping
 from clew.project_directory import ProjectDirectory
-from clew.run import execution_locks
+from clew.run import spool_directories
 from clew.settings import Settings
 
 VOLUMES_DIRECTORY = "pipeline-volumes"
@@ -105,7 +105,7 @@ class Volumes:
         own = f"{_SECRETS_PREFIX}{directory.uid}-"
         self._secrets = _secrets_root() / f"{own}{uid}"
         for left in _secrets_root().glob(f"{own}*"):  # left by a killed run
-            if not execution_locks.is_alive(directory, Uid(left.name.removeprefix(own))):
+            if not spool_directories.is_alive(directory, Uid(left.name.removeprefix(own))):
                 shutil.rmtree(left, ignore_errors=True)
         self._open: Counter[tuple[str, str]] = Counter()
         self._made: dict[str, list[Path]] = {}

@@ -23,7 +23,7 @@ _CODE = re.compile(r"\.(?:py|pyc|so|so\.[\d.]+)\Z|/bin/[^/]+\Z")
 """A file by which a Python package is imported or executed."""
 _START_UP = re.compile(
     r"\.(?:dist|egg)-info/|/_distutils_hack/|/_virtualenv\.py|/__editable__"
-    r"|/clew/pipelines/tasks/(?:launcher|containers/traced_client)\.py\Z"
+    r"|/clew/pipelines/tasks/(?:launcher|containers/container_wrapper)\.py\Z"
 )
 """Files that every Python of an environment, or Clew itself, reads."""
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clew.errors import Busy, ClewError, NotAllowed
-from clew.run.execution_locks import remove_tree
+from clew.run.spool_directories import remove_tree
 from clew.store.errors import from_os
 
 _PREFIX = ".clew-checkout-"

@@ -28,7 +28,7 @@ from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig
 from clew.replay.sandbox.file_cache import FileCache
 from clew.replay.sandbox.initial_files import listing_reader
-from clew.run import execution_locks
+from clew.run import spool_directories
 from clew.run.launch import tracer_process
 from clew.run.launch.execution_host import Derivation, LaunchOptions
 from clew.run.launch.pins import Pins
@@ -56,7 +56,7 @@ class DiagnosticRunner:
         self._end = time.monotonic() + seconds
 
     def __enter__(self) -> DiagnosticRunner:
-        self._scratch, self._lock = execution_locks.create_scratch(
+        self._scratch, self._lock = spool_directories.create_scratch(
             self._directory, secrets.token_hex(8)
         )
         self._store = Store(self._directory.store)
@@ -70,7 +70,7 @@ class DiagnosticRunner:
         trace: TracebackType | None,
     ) -> None:
         self._store.close()
-        execution_locks.remove_tree(self._scratch)
+        spool_directories.remove_tree(self._scratch)
         os.close(self._lock)
 
     def plan(self, record: ExecutionRecord) -> RepeatPlan | None:
@@ -97,7 +97,7 @@ class DiagnosticRunner:
         except (ClewError, OSError):
             return None
         finally:
-            execution_locks.remove_tree(scratch)
+            spool_directories.remove_tree(scratch)
 
     def _run(
         self, plan: RepeatPlan, pins: Pins, scratch: Path, seconds: float

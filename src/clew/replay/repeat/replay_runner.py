@@ -18,7 +18,7 @@ from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig, require_sandbox
 from clew.replay.sandbox.file_cache import FileCache, hold_cache
 from clew.replay.sandbox.initial_files import Entry
-from clew.run import execution_locks, recovery
+from clew.run import recovery, spool_directories
 from clew.run.launch.execution_host import Derivation
 from clew.run.launch.pins import Pins
 from clew.run.launch.skip_protocol import Decider
@@ -132,11 +132,11 @@ class ReplayRunner:
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[Path]:
         """Make a scratch directory. Recovery removes it if this process is killed."""
-        place, lock = execution_locks.create_scratch(self.directory, secrets.token_hex(8))
+        place, lock = spool_directories.create_scratch(self.directory, secrets.token_hex(8))
         try:
             yield place
         finally:
-            execution_locks.remove_tree(place)
+            spool_directories.remove_tree(place)
             os.close(lock)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from clew.documents.ids import Digest
 from clew.errors import ClewError, NoContent
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
-from clew.run.execution_locks import remove_tree
+from clew.run.spool_directories import remove_tree
 from clew.safe_path import SafeDirectory
 from clew.store import Store
 from clew.store.errors import from_os

@@ -26,7 +26,7 @@ from clew.errors import ClewError, RecordingFailed
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
-from clew.run import execution_events, execution_locks, record_errors
+from clew.run import execution_events, record_errors, spool_directories
 from clew.run.content_ingest import ContentIngest
 from clew.run.launch import tracer_process
 from clew.run.launch.execution_host import LaunchOptions, LocalHost
@@ -95,7 +95,7 @@ class WorkerSession:
     def start(self) -> None:
         """Start the command; call `await_ready` before `send`."""
         with record_errors.fail_before_start(self._directory):
-            self._held = execution_locks.create_spool(self._directory, self.uid)
+            self._held = spool_directories.create_spool(self._directory, self.uid)
             self._spool = self._directory.spool / self.uid
             self._store = Store(self._directory.store)
             directory, host = self._directory, self._host

@@ -11,7 +11,7 @@ from clew.server.catalogue.schedules import Schedule
 from clew.server.kfp.request_fields import Fields
 from clew.server.kfp.responses import without_empty
 from clew.server.parsing import compiled_pipelines
-from clew.server.run_requests import PipelineSource, find_source
+from clew.server.run_preparation import PipelineSource, find_source
 
 
 def read_template(graph: Graph, body: Fields) -> tuple[RunTemplate, PipelineSource]:

@@ -21,10 +21,10 @@ import msgspec
 from clew.documents.repeats import RepeatRequest
 from clew.errors import ClewError, NoDatabase
 from clew.pipelines.runs.lease_holder import lease_end
-from clew.server import command_worker
+from clew.server import rerun_worker
 from clew.server.catalogue import repeat_requests
-from clew.server.command_process import worker_command, worker_options
 from clew.server.repeats.output_tail import OutputTail
+from clew.server.rerun_process import worker_command, worker_options
 from clew.server.server_state import Service
 
 _LOG = logging.getLogger("clew.server.repeats")
@@ -104,7 +104,7 @@ class RepeatProcess:
 
     def _encode_command(self) -> bytes:
         options = self._request.options
-        command = command_worker.Repeat(
+        command = rerun_worker.Repeat(
             id=self._request.target
             if self._request.target[:1] == "r"
             else self._request.target_uid,

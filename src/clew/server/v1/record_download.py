@@ -18,7 +18,7 @@ from clew.api.local.remotes.push_pull import LocalEndpoint
 from clew.documents.ids import Digest, Uid
 from clew.documents.records import RecordParts
 from clew.prov.events import to_batch, to_lines
-from clew.prov.export.notes import PortableNote
+from clew.prov.export.note_transfer import PortableNote
 from clew.prov.export.recorded_events import export_events
 from clew.prov.queries.executions import find_execution
 from clew.server.ingest_limits import IngestTransfers

@@ -11,7 +11,7 @@ from tests.unit.prov.test_fold import PROJECT, dump, folded, stories
 
 from clew.db import Connection, connect
 from clew.prov.events import AnyEvent, Looked
-from clew.prov.export.notes import export_notes, import_notes
+from clew.prov.export.note_transfer import export_notes, import_notes
 from clew.prov.export.recorded_events import export_events, stored_digests
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import load_record

@@ -12,7 +12,7 @@ import { StateBadge } from "@/components/state-badge";
 import { Time } from "@/components/time";
 import { archiveExperiment, createExperiment, type Experiment, experimentsQuery } from "./api";
 import { LastRun } from "./last-run";
-import { RunsOf } from "./runs-of";
+import { NewestRuns } from "./newest-runs";
 import { SectionLinks } from "./section-links";
 
 const route = getRouteApi("/experiments");
@@ -193,7 +193,10 @@ function ExperimentDialog({
             Open in Runs
           </ButtonLink>
         </div>
-        <RunsOf filter={{ experiment: experiment.id }} empty="This experiment has no runs yet" />
+        <NewestRuns
+          filter={{ experiment: experiment.id }}
+          empty="This experiment has no runs yet"
+        />
       </div>
     </Dialog>
   );

@@ -9,11 +9,11 @@ import { Menu } from "@/components/menu";
 import { Page } from "@/components/page";
 import { Tabs } from "@/components/tabs";
 import { pipelineQuery, versionQuery } from "./api";
+import { NewestRuns } from "./newest-runs";
 import { DeletePipeline, EditPipeline } from "./pipeline-dialogs";
 import { PipelineGraph } from "./pipeline-graph-tab";
 import { SampleMark } from "./pipelines-page";
 import { ProblemCard } from "./problem";
-import { RunsOf } from "./runs-of";
 import { SchedulesOf } from "./schedules/schedule-table";
 import { UploadDialog } from "./upload-dialog";
 import { VersionTable } from "./version-table";
@@ -169,7 +169,7 @@ export function PipelinePage() {
             id: "runs",
             label: `Runs (${pipeline.runs})`,
             content: (
-              <RunsOf
+              <NewestRuns
                 filter={{ pipeline: id }}
                 empty="This pipeline has not run yet"
                 start={start}

@@ -31,7 +31,7 @@ from clew.documents.ids import Digest, Uid
 from clew.documents.transfers import Transfer
 from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
-from clew.prov.export.notes import PortableNote, export_notes, import_notes
+from clew.prov.export.note_transfer import PortableNote, export_notes, import_notes
 from clew.prov.export.recorded_events import export_events, stored_digests
 from clew.prov.imported_signatures import Signature, add_signatures, list_signatures
 from clew.prov.queries.contents import list_live_digests

@@ -10,7 +10,7 @@ import msgspec
 
 from clew.documents.ids import Digest, Uid
 from clew.errors import Damaged, NotFound, UsageError
-from clew.prov.export.notes import PortableNote
+from clew.prov.export.note_transfer import PortableNote
 from clew.prov.graph import LATEST
 from clew.store.remotes import Remote
 from clew.store.remotes.object_storage import REPAIR

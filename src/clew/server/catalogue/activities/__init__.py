@@ -1,6 +1,7 @@
 """The index of activities: one row for each execution and pipeline run, for lists of many.
 
-`index` keeps it up to date, with rows from `execution_rows` and `run_rows`; `measured_values` reads
-metrics. `conditions` and `sorting` turn a query into SQL, and `selection` performs it. The index
-is made from other tables only, when a list is asked for. Imported by routes.
+`index` keeps it up to date, with rows from `execution_rows` and `run_rows`; `recorded_results`
+reads metrics, and what failed executions printed last. `conditions` and `sorting` turn a query into
+SQL, and `selection` performs it. The index is made from other tables only, when a list is asked
+for. Imported by routes.
 """

@@ -14,9 +14,9 @@ from clew.db.connection_interface import MAX_VALUES, Row
 from clew.documents.ids import Uid
 from clew.pipelines.runs.run_queue import VISIBLE
 from clew.prov.graph import Graph
-from clew.run.execution_locks import list_spools
+from clew.run.spool_directories import list_spools
 from clew.server.catalogue.activities.execution_rows import build_execution_rows
-from clew.server.catalogue.activities.measured_values import add_metrics
+from clew.server.catalogue.activities.recorded_results import add_metrics
 from clew.server.catalogue.activities.run_rows import REQUEST_STAMP, build_run_rows
 from clew.server.catalogue.activities.summary_row import COMPLETE, write_rows
 from clew.store import Store

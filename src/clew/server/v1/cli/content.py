@@ -21,7 +21,7 @@ from clew.api.local.repeat import write_outputs
 from clew.api.local.versions import check_stored, find_stored
 from clew.api.remote.caller_paths import ClientPaths
 from clew.documents.ids import Digest
-from clew.run import execution_locks
+from clew.run import spool_directories
 from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
 from clew.store import Store
@@ -91,7 +91,7 @@ def _send_result(
     service: Service, make: Callable[[LocalProject, Path], None], metadata: dict[str, Any]
 ) -> Response:
     """Let `make` write a file or directory in a scratch directory, and send it."""
-    scratch, lock = execution_locks.create_scratch(service.directory, secrets.token_hex(8))
+    scratch, lock = spool_directories.create_scratch(service.directory, secrets.token_hex(8))
     try:
         path = scratch / "result"
         with service.project() as project:
@@ -104,7 +104,7 @@ def _send_result(
         file = path.open("rb")  # stays readable after the scratch directory is removed
         return _respond({**metadata, "folder": folder}, iter(lambda: file.read(_READ_BYTES), b""))
     finally:
-        execution_locks.remove_tree(scratch)
+        spool_directories.remove_tree(scratch)
         os.close(lock)
 
 

@@ -1,4 +1,4 @@
-"""Commands that execute recorded programs again, each in a `command_worker` process.
+"""Commands that execute recorded programs again, each in a `rerun_worker` process.
 
 The response is a stream of JSON lines: {said} is a message of Clew; {printed, to} is output of the
 command in base64, and its file descriptor; {} is a keepalive; the last line is {answer} or {error}.
@@ -19,8 +19,8 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from clew.errors import ClewError
-from clew.server import command_worker
-from clew.server.command_process import worker_command, worker_options
+from clew.server import rerun_worker
+from clew.server.rerun_process import worker_command, worker_options
 from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
 
@@ -38,22 +38,22 @@ Transfer = Annotated[str, Query(alias="for", max_length=100)]
 
 @router.post("/repeat")
 async def repeat(request: Request, transfer: Transfer = "") -> Response:
-    return await _run_command(request, command_worker.Repeat, transfer)
+    return await _run_command(request, rerun_worker.Repeat, transfer)
 
 
 @router.post("/confirm")
 async def confirm(request: Request, transfer: Transfer = "") -> Response:
-    return await _run_command(request, command_worker.Confirm, transfer)
+    return await _run_command(request, rerun_worker.Confirm, transfer)
 
 
 @router.post("/commit")
 async def commit(request: Request, transfer: Transfer = "") -> Response:
-    return await _run_command(request, command_worker.Commit, transfer)
+    return await _run_command(request, rerun_worker.Commit, transfer)
 
 
 @router.post("/recreate")
 async def recreate(request: Request, transfer: Transfer = "") -> Response:
-    return await _run_command(request, command_worker.Recreate, transfer)
+    return await _run_command(request, rerun_worker.Recreate, transfer)
 
 
 async def _run_command(request: Request, kind: type[msgspec.Struct], transfer: str) -> Response:

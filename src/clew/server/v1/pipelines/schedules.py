@@ -13,10 +13,10 @@ from clew.server.catalogue import schedules, summaries
 from clew.server.catalogue.idempotent_requests import make_once
 from clew.server.catalogue.schedules import NewSchedule
 from clew.server.parsing import cron as cron_expressions
-from clew.server.run_requests import prepare_run
+from clew.server.run_preparation import prepare_run
 from clew.server.v1.dependencies import IdempotencyKey, ProjectDep, Text
 from clew.server.v1.document_router import DocumentRouter
-from clew.server.v1.runs.run_requests import Jobs
+from clew.server.v1.runs.request_bodies import Jobs
 
 router = DocumentRouter(tags=["pipelines"])
 

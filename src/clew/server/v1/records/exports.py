@@ -12,7 +12,7 @@ from fastapi import Query, Response
 from starlette.responses import StreamingResponse
 
 from clew.api.local.project import LocalProject
-from clew.run import execution_locks
+from clew.run import spool_directories
 from clew.server.v1.dependencies import ProjectDep
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.records.executions import Id
@@ -58,7 +58,7 @@ def export_execution(
 
 def _make(project: LocalProject, id_: str, form: Format) -> tuple[BinaryIO, int]:
     """The export as an open file, and its size. It stays readable after its directory is gone."""
-    scratch, lock = execution_locks.create_scratch(project.directory, secrets.token_hex(8))
+    scratch, lock = spool_directories.create_scratch(project.directory, secrets.token_hex(8))
     try:
         path = scratch / _NAMES[form].format("export")
         if form == "bundle":
@@ -70,7 +70,7 @@ def _make(project: LocalProject, id_: str, form: Format) -> tuple[BinaryIO, int]
             project.export(id_, format=form, to=path)
         return path.open("rb"), path.stat().st_size
     finally:
-        execution_locks.remove_tree(scratch)
+        spool_directories.remove_tree(scratch)
         os.close(lock)
 
 

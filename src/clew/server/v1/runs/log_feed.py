@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from clew.documents.ids import TaskId, Uid
 from clew.documents.runs import LogPart
 from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs
-from clew.run import execution_locks
+from clew.run import spool_directories
 from clew.server.polling_feed import Feed
 from clew.server.server_state import Service
 from clew.server.v1.runs.run_progress import database_version
@@ -62,7 +62,7 @@ class LogFeed(Feed):
     def _read(self, at: int) -> LogPart | None:
         """Read the file that the task writes. Query the database only if the file is gone or no
         longer written, and only after the database has changed. None: nothing can be new."""
-        alive = execution_locks.is_alive(self._service.directory, self._run)
+        alive = spool_directories.is_alive(self._service.directory, self._run)
         chunk = LiveLogs(self._service.directory.spool / self._run).read(self._name, at)
         if chunk is not None and alive:
             return chunk

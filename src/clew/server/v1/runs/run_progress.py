@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from clew.documents.ids import Uid
 from clew.errors import NotFound
 from clew.pipelines.runs import run_list
+from clew.prov.queries.pipelines.finished_tasks import find_last_event_number
 from clew.prov.queries.pipelines.runs import find_run, list_changes
-from clew.prov.queries.pipelines.tasks import find_last_event_number
 from clew.server.http.server_sent_events import (
     KEEPALIVE,
     OPENAPI_CONTENT,

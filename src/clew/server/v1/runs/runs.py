@@ -23,10 +23,10 @@ from clew.errors import NotAllowed, NotFound, UsageError
 from clew.pipelines.runs import perform, run_list, run_queue
 from clew.pipelines.runs.run_list import Position
 from clew.server.catalogue.idempotent_requests import make_once
-from clew.server.run_requests import prepare_run
+from clew.server.run_preparation import prepare_run
 from clew.server.v1.dependencies import IdempotencyKey, Limit, ProjectDep, ServiceDep, Text
 from clew.server.v1.document_router import DocumentRouter
-from clew.server.v1.runs.run_requests import ResumeRequest, RunRequest
+from clew.server.v1.runs.request_bodies import ResumeRequest, RunRequest
 
 router = DocumentRouter(tags=["runs"])
 

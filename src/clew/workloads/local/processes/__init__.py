@@ -2,7 +2,7 @@
 
 launch_plan         the program, environment and directories of a resource
 supervisor          starts, watches and stops processes, and writes their status
-start_up            prepares a start: access token, port, directories
+start_preparation   the access token, port and directories of a start
 child_process, process_log   one process, and what it printed
 process_status      the status of a resource from the state of its process
 orphans             ends what a killed server left behind

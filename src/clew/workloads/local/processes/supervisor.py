@@ -31,7 +31,12 @@ from clew.workloads.local.processes.process_status import (
     explain_exit,
     make_status,
 )
-from clew.workloads.local.processes.start_up import Start, find_port, prepare_start, remove_root
+from clew.workloads.local.processes.start_preparation import (
+    Start,
+    find_port,
+    prepare_start,
+    remove_root,
+)
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
 from clew.workloads.local.volume_directories import VolumeDirectories
 

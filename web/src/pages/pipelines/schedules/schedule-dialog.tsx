@@ -5,7 +5,7 @@ import { Button } from "@/components/button";
 import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { EmptyState } from "@/components/feedback";
 import { deleteSchedule, type Schedule } from "../api";
-import { RunsOf } from "../runs-of";
+import { NewestRuns } from "../newest-runs";
 import { rhythmWords, ScheduleState } from "./schedule-table";
 import { whenWords } from "./words";
 
@@ -84,7 +84,7 @@ export function ScheduleDialog({
             </Button>
           </div>
           <h3 className="font-semibold">Runs of this schedule</h3>
-          <RunsOf filter={{ schedule: schedule.id }} empty="It has not run yet" />
+          <NewestRuns filter={{ schedule: schedule.id }} empty="It has not run yet" />
         </div>
       </Dialog>
       <ConfirmDialog

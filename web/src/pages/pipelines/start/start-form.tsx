@@ -12,7 +12,7 @@ import { part, textOf } from "../spec/ir";
 import { initialTexts, parseForm, readArtifactInputs, readParameters } from "../spec/parameters";
 import { ExperimentField } from "./experiment-field";
 import { ParameterFields } from "./parameter-fields";
-import { INITIAL_TIMING, parseTiming, TimingFields } from "./timing";
+import { INITIAL_TIMING, parseTiming, TimingFields } from "./schedule-times";
 
 const route = getRouteApi("/pipelines/start");
 

@@ -1,4 +1,4 @@
-"""How a server starts a `command_worker`: the same for commands of a client and for repeats."""
+"""How a server starts a `rerun_worker`: the same for commands of a client and for repeats."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ class WorkerOptions(TypedDict):
 
 def worker_command(messages: int) -> list[str]:
     """The command line. `messages`: the file descriptor to which it writes its messages."""
-    return [sys.executable, "-m", "clew.server.command_worker", str(messages)]
+    return [sys.executable, "-m", "clew.server.rerun_worker", str(messages)]
 
 
 def worker_options(service: Service, messages: int) -> WorkerOptions:

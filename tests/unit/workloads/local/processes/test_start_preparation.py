@@ -12,7 +12,7 @@ from clew.kube.backend_tokens import token_digest
 from clew.workloads.local.processes.child_process import ChildProcess
 from clew.workloads.local.processes.launch_plan import LaunchPlan
 from clew.workloads.local.processes.process_log import ProcessLog
-from clew.workloads.local.processes.start_up import (
+from clew.workloads.local.processes.start_preparation import (
     Start,
     find_port,
     make_root,

@@ -10,7 +10,7 @@ from tests.unit.replay.record_builder import CONTENTS, RecordBuilder, digest
 from clew.errors import Damaged
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.replay.checkout.changes import find_changes
-from clew.replay.checkout.commit_files import amend_files, resolve_links
+from clew.replay.checkout.merge_checkout_files import amend_files, resolve_links
 from clew.replay.checkout.working_tree import (
     Checkout,
     TrackedFile,

@@ -1,6 +1,6 @@
 """Run the client of a container runtime so that the tracer sees the container's inputs and outputs.
 
-    python traced_client.py DIR    DIR holds the files of a task
+    python container_wrapper.py DIR    DIR holds the files of a task
 
 The tracer does not see processes inside a container. So this program reads the inputs before the
 container starts, and copies the outputs to their place after it has ended. It imports only the

@@ -8,7 +8,7 @@ import pytest
 
 from clew import project_directory as directories
 from clew.project_directory import ProjectDirectory
-from clew.run import execution_locks
+from clew.run import spool_directories
 
 
 @pytest.fixture
@@ -17,19 +17,19 @@ def directory(tmp_path: Path) -> ProjectDirectory:
 
 
 def test_alive_is_who_holds_its_lock(directory: ProjectDirectory) -> None:
-    assert not execution_locks.is_alive(directory, "nobody")
-    held = execution_locks.create_spool(directory, "someone")
-    assert execution_locks.is_alive(directory, "someone")
+    assert not spool_directories.is_alive(directory, "nobody")
+    held = spool_directories.create_spool(directory, "someone")
+    assert spool_directories.is_alive(directory, "someone")
     os.close(held)
-    assert not execution_locks.is_alive(directory, "someone")
+    assert not spool_directories.is_alive(directory, "someone")
 
 
 def test_two_who_look_do_not_take_each_other_for_the_recorder(directory: ProjectDirectory) -> None:
-    os.close(execution_locks.create_spool(directory, "dead"))
+    os.close(spool_directories.create_spool(directory, "dead"))
     wrong = []
 
     def look() -> None:
-        wrong.extend(execution_locks.is_alive(directory, "dead") for _ in range(2000))
+        wrong.extend(spool_directories.is_alive(directory, "dead") for _ in range(2000))
 
     threads = [threading.Thread(target=look) for _ in range(2)]
     for thread in threads:
@@ -40,20 +40,20 @@ def test_two_who_look_do_not_take_each_other_for_the_recorder(directory: Project
 
 
 def test_the_living_are_not_claimed(directory: ProjectDirectory) -> None:
-    held = execution_locks.create_spool(directory, "someone")
-    assert execution_locks.claim_killed(directory.spool / "someone") is None
+    held = spool_directories.create_spool(directory, "someone")
+    assert spool_directories.claim_killed(directory.spool / "someone") is None
     os.close(held)
-    claimed = execution_locks.claim_killed(directory.spool / "someone")
+    claimed = spool_directories.claim_killed(directory.spool / "someone")
     assert claimed is not None
-    assert execution_locks.claim_killed(directory.spool / "someone") is None  # one at a time
-    assert not execution_locks.is_alive(
+    assert spool_directories.claim_killed(directory.spool / "someone") is None  # one at a time
+    assert not spool_directories.is_alive(
         directory, "someone"
     )  # and it shows as what it is meanwhile
     os.close(claimed)
 
 
 def test_what_is_gone_cannot_be_claimed(directory: ProjectDirectory) -> None:
-    assert execution_locks.claim_killed(directory.spool / "nobody") is None
+    assert spool_directories.claim_killed(directory.spool / "nobody") is None
 
 
 def test_a_new_one_is_never_seen_without_its_lock(directory: ProjectDirectory) -> None:
@@ -65,7 +65,7 @@ def test_a_new_one_is_never_seen_without_its_lock(directory: ProjectDirectory) -
     def sweep() -> None:
         while not over.is_set():
             for place in list(directory.spool.iterdir()):
-                claimed = execution_locks.claim_killed(place)
+                claimed = spool_directories.claim_killed(place)
                 if claimed is not None:
                     shutil.rmtree(place, ignore_errors=True)
                     os.close(claimed)
@@ -74,8 +74,8 @@ def test_a_new_one_is_never_seen_without_its_lock(directory: ProjectDirectory) -
     thread.start()
     try:
         for number in range(300):
-            held = execution_locks.create_spool(directory, f"x{number}")
-            assert execution_locks.is_alive(directory, f"x{number}")
+            held = spool_directories.create_spool(directory, f"x{number}")
+            assert spool_directories.is_alive(directory, f"x{number}")
             assert (directory.spool / f"x{number}" / "lock").exists()
             os.close(held)
     finally:
@@ -84,7 +84,7 @@ def test_a_new_one_is_never_seen_without_its_lock(directory: ProjectDirectory) -
 
 
 def test_only_its_owner_may_look_inside(directory: ProjectDirectory) -> None:
-    os.close(execution_locks.create_spool(directory, "mine"))
+    os.close(spool_directories.create_spool(directory, "mine"))
     assert (directory.spool / "mine").stat().st_mode & 0o077 == 0
     assert (directory.spool / "mine" / "lock").stat().st_mode & 0o077 == 0
 
@@ -107,7 +107,7 @@ def test_directories_deeper_than_any_path_are_removed(tmp_path: Path) -> None:
         at = inner
     os.close(at)
     place.chmod(0o700)
-    execution_locks.remove_tree(place)
+    spool_directories.remove_tree(place)
     assert not place.exists()
     assert (outside / "file").exists()
     assert outside.stat().st_mode & 0o777 == 0o755

@@ -15,7 +15,7 @@ import type { RunsSearch, StartSearch } from "./routes";
 const MAX_COMPARED = 10;
 
 /** The newest runs of a pipeline, schedule or experiment. The URL has what is selected. */
-export function RunsOf({
+export function NewestRuns({
   filter,
   empty,
   start,

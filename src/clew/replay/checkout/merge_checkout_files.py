@@ -2,8 +2,8 @@
 
 For files that users edit, the checkout is authoritative: a missing file is deleted. Everything else
 (packages, system files, links, stubs) comes from the record, and from the executions it was
-modified from: they had the same environment, and an execution that ended early has not met all of
-it.
+modified from: they had the same environment, and an execution that ended early has not accessed all
+of it.
 """
 
 import os
