@@ -103,6 +103,9 @@ def test_other_parameters_make_a_modification(project: Project, server: Server) 
     refused = ask(server, "executions/slow", parameters={"lr": "1"}, status=400)
     assert "has no parameter lr" in refused["title"]
     ask(server, "executions/slow", parameters={"7": "1"}, status=400)
+    large = {str(position): "x" * 90_000 for position in range(3)}
+    refused = ask(server, "executions/slow", parameters=large, status=400)
+    assert "the parameters have more than" in refused["title"]
     ask(server, "executions/e999", status=404)
 
 

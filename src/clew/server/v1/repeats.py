@@ -20,6 +20,8 @@ router = DocumentRouter(tags=["repeats"])
 Id = Annotated[str, Path(description="The id of the repeat.", pattern="^[0-9a-f]{32}$")]
 ExecutionId = Annotated[Text, Path(description="`e2`, its name, or its uid.", examples=["e1"])]
 RunId = Annotated[Text, Path(description="`r1`, or its uid.", examples=["r1"])]
+_MAX_CHARACTERS = 128 << 10
+"""Of all parameters: they are stored with the repeat, and listed."""
 _Word = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00]*$")]
 
@@ -65,6 +67,11 @@ def repeat_execution(
         )
     words = find_words(execution.command, options.parameters.items())
     replace_words(execution.command, words)  # raises an error if there is no such word
+    if sum(map(len, words.values())) > _MAX_CHARACTERS:
+        raise UsageError(
+            f"the parameters have more than {_MAX_CHARACTERS} characters",
+            hint="write them to a file, and repeat with clew repeat",
+        )
     asked = RepeatOptions(
         parameters={str(position): word for position, word in sorted(words.items())},
         incremental=options.incremental,
