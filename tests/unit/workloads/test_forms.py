@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from tests.unit.workloads.json_values import bodies
 
 from clew.errors import ClewError, NotFound, UsageError
@@ -34,6 +34,7 @@ def container(request: NotebookRequest) -> Json:
 
 
 @given(bodies("name", *FIELDS))
+@example({"name": "n", "serverType": {}})
 def test_any_notebook_form_makes_a_notebook_or_an_error(body: dict[str, Any]) -> None:
     for defaults in (CLUSTER, LOCAL):
         try:

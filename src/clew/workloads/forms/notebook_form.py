@@ -117,9 +117,9 @@ class Form:
 
     def server_type(self) -> str:
         found = self._body.get("serverType", "jupyter")
-        if found not in IMAGE_FIELDS:
+        if not isinstance(found, str) or found not in IMAGE_FIELDS:
             raise UsageError(f"serverType must be one of {', '.join(IMAGE_FIELDS)}")
-        return str(found)
+        return found
 
     def image(self, server_type: str) -> str:
         config = IMAGE_FIELDS[server_type]

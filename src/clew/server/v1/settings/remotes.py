@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from clew.api.local.remotes.remote_check import count_executions
 from clew.documents.settings import RemoteCheck, RemoteInfo, RemoteList
-from clew.errors import ClewError, NotFound, UsageError
+from clew.errors import ClewError, NotAllowed, NotFound, UsageError
+from clew.project_directory import is_accepted
 from clew.remotes import Remotes, load
 from clew.server.server_state import Service
 from clew.server.v1.dependencies import ServiceDep
@@ -66,8 +67,14 @@ def remove_remote(service: ServiceDep, name: _Name) -> RemoteList:
 
 @router.post("/remotes/{name}/check")
 def check_remote(service: ServiceDep, name: _Name) -> RemoteCheck:
-    """Read the remote, without changing anything: whether it can be reached and what is there."""
-    url = _url(service, name)
+    """Read the remote, without changing anything: whether it can be reached and what is there. 403
+    for a project that came with a repository: its author would learn of the request."""
+    url, root = _url(service, name), service.directory.root
+    if not is_accepted(service.directory, service.settings):
+        raise NotAllowed(
+            f"you did not make the project in {root}, so its remotes are not used",
+            hint="clew init --trust if you trust it",
+        )
     try:
         count = count_executions(url, service.settings.s3, cache=service.directory.cache)
     except ClewError as error:
