@@ -23,6 +23,20 @@ def test_the_first_page_loads_little_javascript(web_app: WebApp) -> None:
     assert sum(sizes.values()) <= FIRST_LOAD, sizes
 
 
+def test_an_unknown_address_shows_the_app(web_app: WebApp) -> None:
+    page = web_app.open("/schedule")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+    assert_accessible(page)
+    page.get_by_role("link", name="Go to Home").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Home")
+    with web_app.server.client() as client:
+        for path, accept in (("/schedule", "*/*"), ("/api/v1/none", "text/html")):
+            response = client.get(path, headers={"Accept": accept})
+            assert response.status_code == 404
+            assert response.json()["code"] == "not-found"
+    web_app.assert_no_errors("404 ")
+
+
 def test_the_frame_is_accessible(web_app: WebApp) -> None:
     page = web_app.open("/")
     assert_accessible(page)

@@ -1,4 +1,5 @@
-import { createRootRoute, Link } from "@tanstack/react-router";
+import { createRootRoute } from "@tanstack/react-router";
+import { ButtonLink } from "@/components/button";
 import { EmptyState } from "@/components/feedback";
 import { Page } from "@/components/page";
 import { Shell } from "@/layout/shell";
@@ -7,7 +8,17 @@ export const rootRoute = createRootRoute({
   component: Shell,
   notFoundComponent: () => (
     <Page title="Not found">
-      <EmptyState title="There is no such page" action={<Link to="/">Go to Home</Link>} />
+      <EmptyState
+        title="There is no such page"
+        action={
+          <ButtonLink look="primary" to="/">
+            Go to Home
+          </ButtonLink>
+        }
+      >
+        The address may be wrong or of another version of Clew. Ctrl-K searches files, runs and
+        pages.
+      </EmptyState>
     </Page>
   ),
 });

@@ -149,6 +149,8 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
 
 async def _handle_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == HTTPStatus.NOT_FOUND and web_app.is_of_browser(request):
+        return web_app.show_page(request, 404)
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

@@ -22,6 +22,7 @@ _VIEWS = (
     *("notebooks", "tensorboards", "volumes", "settings", "jupyter"),
 )
 """The first segments of the addresses of views. `/jupyter/` is Kubeflow's address of notebooks."""
+_APIS = ("api", "apis", "assets")
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -69,11 +70,23 @@ def include(app: FastAPI) -> None:
             app.add_api_route(path, get_page, include_in_schema=False)
 
 
+def is_of_browser(request: Request) -> bool:
+    """Whether somebody opened this address in a browser, and it is not that of an API."""
+    if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
+        return False
+    return not any(segment in _APIS for segment in request.url.path.split("/"))
+
+
 def get_page(request: Request) -> Response:
+    return show_page(request, 200)
+
+
+def show_page(request: Request, status: int) -> Response:
+    """The app. For an address that it does not know, it says so."""
     page = DIRECTORY / "index.html"
     if not page.exists():
         return HTMLResponse(_NOT_BUILT, 503)
-    response = HTMLResponse(page.read_text(), headers=_PAGE_HEADERS)
+    response = HTMLResponse(page.read_text(), status, headers=_PAGE_HEADERS)
     set_csrf_cookie(request, response)
     return response
 
