@@ -38,7 +38,14 @@ export function ErrorCard({ error, retry }: { error: unknown; retry?: () => void
       <TriangleAlert aria-hidden className="mt-0.5 shrink-0 text-failure" size={18} />
       <div className="min-w-0 flex-1 break-words">
         <p className="font-medium">{message}</p>
-        {known?.hint && <p className="text-quiet">{known.hint}</p>}
+        {known?.hint &&
+          (known.hint.startsWith("clew ") ? (
+            <div className="mt-1.5">
+              <Command text={known.hint} />
+            </div>
+          ) : (
+            <p className="text-quiet">{known.hint}</p>
+          ))}
       </div>
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>
