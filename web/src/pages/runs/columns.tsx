@@ -33,7 +33,7 @@ export const PROPERTIES: Column[] = [
     id: "state",
     header: "State",
     kind: "property",
-    width: 140,
+    width: 124,
     sort: "state",
     cell: ({ state, error }) => (
       <span title={error ?? undefined}>
@@ -55,7 +55,7 @@ export const PROPERTIES: Column[] = [
     id: "seconds",
     header: "Duration",
     kind: "property",
-    width: 110,
+    width: 92,
     align: "right",
     sort: "seconds",
     cell: ({ seconds }) => <Duration seconds={seconds} />,
@@ -191,7 +191,7 @@ export function findColumn(id: string): Column | undefined {
     id,
     header: name,
     kind: SHORT[place] as Column["kind"],
-    width: Math.min(220, Math.max(92, 44 + name.length * 8)),
+    width: Math.min(160, Math.max(92, 44 + name.length * 8)),
     align: "right",
     sort: id,
     cell: (activity) => {
@@ -211,10 +211,10 @@ export function findColumn(id: string): Column | undefined {
   };
 }
 
-const LAST = ["started", "seconds", "git", "tags"];
+const LAST = ["git", "tags"];
 const MOST_METRICS = 3;
 const MOST_PARAMETERS = 5;
-const TELLING = /acc|auc|f1|r2|loss|rmse|mse|mae/i;
+const TELLING = /acc|auc|f1|r2|loss|err|rmse|mse|mae/i;
 
 /** The columns of a table for which nobody has chosen any: those that say most of these rows. */
 export function defaultColumns(activities: Activity[]): string[] {
@@ -228,6 +228,8 @@ export function defaultColumns(activities: Activity[]): string[] {
   const pick = (place: string, names: string[]) => names.map((name) => `${place}.${name}`);
   return [
     "state",
+    "started",
+    "seconds",
     ...pick("metrics", metrics.slice(0, MOST_METRICS)),
     ...pick("params", parameters.slice(0, MOST_PARAMETERS)),
     ...LAST,
