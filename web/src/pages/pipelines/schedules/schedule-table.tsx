@@ -82,7 +82,7 @@ function columns(
     {
       id: "name",
       header: "Name",
-      width: "minmax(12rem, 1.2fr)",
+      width: "minmax(9rem, 1.2fr)",
       cell: (row) => (
         <button
           type="button"
@@ -96,13 +96,13 @@ function columns(
     {
       id: "pipeline",
       header: "Pipeline",
-      width: "minmax(9rem, 1fr)",
+      width: "minmax(7rem, 1fr)",
       cell: (row) => row.pipeline?.name ?? <span className="text-quiet">its own</span>,
     },
     {
       id: "rhythm",
       header: "Runs",
-      width: "minmax(14rem, 1.5fr)",
+      width: "minmax(13rem, 1.5fr)",
       cell: (row) => <span title={row.cron ?? undefined}>{rhythmWords(row)}</span>,
     },
     {
@@ -114,19 +114,19 @@ function columns(
     {
       id: "last",
       header: "Last run",
-      width: "16rem",
+      width: "13rem",
       cell: (row) => <LastRun run={row.last_run} />,
     },
     {
       id: "state",
       header: "State",
-      width: "8rem",
+      width: "6.5rem",
       cell: (row) => <ScheduleState schedule={row} />,
     },
     {
       id: "actions",
       header: "Actions",
-      width: "7rem",
+      width: "6rem",
       cell: (row) => (
         <Button
           look="quiet"
