@@ -101,10 +101,15 @@ def test_a_long_log(web_app: WebApp) -> None:
     web_app.assert_no_errors()
 
 
-def test_a_repeat_with_its_verdict_and_cause(web_app: WebApp) -> None:
+def test_a_repeat_with_its_verdict_and_cause(web_app: WebApp, web_project: Project) -> None:
     page = open_page(web_app, "/runs/clock")
     expect(page.get_by_role("heading", level=1)).to_have_text("clock")
     assert_accessible(page)
+    page.get_by_role("tab", name="Repeats").click()
+    expect(page.get_by_text("It has not been repeated in the app")).to_be_visible()
+    web_project.command("repeat", "clock")
+    recorded = page.get_by_role("list", name="Repeated at the command line")
+    expect(recorded.get_by_role("link", name="Compare")).to_be_visible()
     page.get_by_role("button", name="Repeat", exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("--lr")).to_have_value("0.5")

@@ -15,6 +15,7 @@ import { ExecutionMenu } from "./execution-menu";
 import { FilesTab } from "./files-tab";
 import { OutputTab } from "./output-tab";
 import { Processes } from "./processes";
+import { RepeatedElsewhere } from "./repeated-elsewhere";
 import { Summary } from "./summary";
 import { Tags } from "./tags";
 import { type Execution, useExecution, useMeasured } from "./use-execution";
@@ -77,7 +78,11 @@ export function ExecutionPage({ id }: { id: string }) {
           {
             id: "repeats",
             label: "Repeats",
-            content: <RepeatsTab uid={found.uid} command={`clew repeat ${shown}`} />,
+            content: (
+              <RepeatsTab uid={found.uid} command={`clew repeat ${shown}`}>
+                <RepeatedElsewhere execution={found} />
+              </RepeatsTab>
+            ),
           },
         ]}
       />

@@ -32,16 +32,18 @@ export function Summary({ execution }: { execution: Execution }) {
           />
         </div>
       </Section>
-      {Object.keys(parameters).length > 0 && (
-        <Section title="Parameters">
-          <ValueTable label="Parameters" values={parameters} />
-        </Section>
-      )}
-      {Object.keys(metrics).length > 0 && (
-        <Section title="Metrics">
-          <ValueTable label="Metrics" values={metrics} />
-        </Section>
-      )}
+      <div className="flex min-w-0 flex-col gap-4 empty:hidden">
+        {Object.keys(parameters).length > 0 && (
+          <Section title="Parameters">
+            <ValueTable label="Parameters" values={parameters} />
+          </Section>
+        )}
+        {Object.keys(metrics).length > 0 && (
+          <Section title="Metrics">
+            <ValueTable label="Metrics" values={metrics} />
+          </Section>
+        )}
+      </div>
       <OwnFiles title="Inputs" cwd={execution.cwd} files={execution.own_inputs} found />
       <OwnFiles title="Outputs" cwd={execution.cwd} files={execution.own_outputs} />
       <Relatives title="Derived from" relatives={execution.derived_from} />

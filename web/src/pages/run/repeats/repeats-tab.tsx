@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { api } from "@/api/client";
 import { Button } from "@/components/button";
 import { count } from "@/components/count";
@@ -14,7 +14,16 @@ import { isActive, type RepeatRequest, useRepeat, useRepeats } from "./use-repea
 import { type Result, Verdict } from "./verdict";
 
 /** The repeats of an execution or run on the server, and one of them in detail. */
-export function RepeatsTab({ uid, command }: { uid: string; command: string }) {
+export function RepeatsTab({
+  uid,
+  command,
+  children,
+}: {
+  uid: string;
+  command: string;
+  /** What is known of other repeats. */
+  children?: ReactNode;
+}) {
   const [search, setSearch] = useRunSearch();
   const repeats = useRepeats(uid);
   if (repeats.error) return <ErrorCard error={repeats.error} retry={() => repeats.refetch()} />;
@@ -22,10 +31,13 @@ export function RepeatsTab({ uid, command }: { uid: string; command: string }) {
   const selected = search.repeat ?? repeats.data[0]?.id;
   if (!selected) {
     return (
-      <EmptyState title="It has not been repeated here" command={command}>
-        A repeat runs the command again with exactly what it had, and says whether the results are
-        the same.
-      </EmptyState>
+      <div className="flex min-w-0 flex-col gap-4">
+        <EmptyState title="It has not been repeated in the app" command={command}>
+          A repeat runs the command again with exactly what it had, and says whether the results are
+          the same. Press Repeat, or use the command line.
+        </EmptyState>
+        {children}
+      </div>
     );
   }
   return (
