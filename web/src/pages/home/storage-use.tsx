@@ -18,7 +18,9 @@ export function StorageUse({ bytes, free, reclaimable }: Schemas["StorageUse"]) 
         />
         {reclaimable !== null && reclaimable >= WORTH_FREEING && (
           <div>
-            <p className="mb-1">{formatBytes(reclaimable)} can be freed:</p>
+            <p className="mb-1">
+              {formatBytes(reclaimable)} of caches and unused content can be freed:
+            </p>
             <Command text="clew gc" />
           </div>
         )}

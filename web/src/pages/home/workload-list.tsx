@@ -31,7 +31,7 @@ export function WorkloadList({ workloads }: { workloads: readonly Schemas["Activ
               </Link>
               {isProblem && <p className="break-words text-failure">{message}</p>}
             </div>
-            <span className="w-28 text-right text-quiet">
+            <span className="shrink-0 text-right whitespace-nowrap text-quiet">
               <Time at={created} />
             </span>
             <PhaseBadge phase={phase} />
