@@ -9,6 +9,6 @@
     service_lookup, proxy_route  how the server finds the Services that the operator made
     backend_tokens, shared_secret  tokens by which Pods authenticate the server
 
-Knows nothing about projects, executions or the store. Imported by `server` and `cli`; the viewer
-imports `backend_tokens`.
+Knows nothing about projects, executions or the store. Imported by `workloads`, which has the
+same resources on one machine, by `server` and `cli`; the viewer imports `backend_tokens`.
 """

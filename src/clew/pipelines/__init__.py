@@ -4,7 +4,7 @@
     engine  which tasks are ready, skipped, retried or finished, without IO
     tasks   one attempt of a task: forked worker, process or container
     runner  performs one run: carries out the engine's decisions, and records them
-    runs    all runs of a project: queue, leases, list
+    runs    all runs of a project: queue, leases, lists
 
-Another kind of runner, such as Pods, replaces `tasks` alone. Imported by `api`.
+Another kind of runner, such as Pods, replaces `tasks` alone. Imported by the packages above.
 """

@@ -2,7 +2,7 @@
 
 Contains the recorder of one command, sessions that run many tasks in one process, and the
 recovery of executions whose recorder was killed. Never queries lineage, never prints, and knows
-nothing about Kubernetes or pipelines. Imported by `replay`, `pipelines` and `api`.
+nothing about Kubernetes or pipelines. Imported by the packages above.
 
     recorder         one command, from its start to its record
     recovery         completes the records of executions whose recorder was killed

@@ -9,7 +9,8 @@
     share             executions between the server and a remote
     content_transfer  upload and download content, only what is missing
     downloads         streamed answers: bytes, directories, progress of work
-    client_paths      what the paths in a user's words mean on this machine
+    caller_paths      what the paths in a user's words mean on this machine
+    status            the files of this machine, and what the server does not have yet
 
 Imported by `open_project` and the server's matching routes. Nothing is loaded unless CLEW_SERVER
 is set.

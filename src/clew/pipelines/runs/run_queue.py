@@ -1,8 +1,8 @@
 """The queue of requested runs.
 
 A run is queued, then held by one worker at a time. The holder renews its lease; when that has
-expired (see `leases`) and no process performs the run, another worker claims and resumes it. So no
-run is lost with its worker, and none is performed twice at the same time.
+expired (see `lease_watcher`) and no process performs the run, another worker claims and resumes it.
+So no run is lost with its worker, and none is performed twice at the same time.
 """
 
 import json

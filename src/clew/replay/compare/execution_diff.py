@@ -26,8 +26,8 @@ from clew.replay.compare.output_comparison import (
 )
 from clew.replay.compare.process_alignment import align_processes
 from clew.replay.compare.volatile_rules import Rule
-from clew.replay.explain.divergence import HARDWARE_FACETS
 
+HARDWARE_FACETS = ("cpu", "gpu", "driver", "cuda", "cudnn")
 _HARDWARE = (*HARDWARE_FACETS, "memory")
 _NOT_ENVIRONMENT = frozenset(
     {

@@ -18,13 +18,13 @@ from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import path_fields
 from clew.replay.compare import normalizers
 from clew.replay.compare.entity_names import NETWORK_SCHEMES, entity_name
+from clew.replay.compare.execution_diff import HARDWARE_FACETS
 from clew.replay.compare.execution_pair import ExecutionPair
 from clew.replay.compare.output_comparison import Comparison, ContentComparer, ReadContent
 from clew.replay.compare.process_alignment import ProcessPair
 from clew.replay.compare.volatile_rules import Rule
 from clew.replay.explain.difference_origins import Origin, OriginFinder
 
-HARDWARE_FACETS = ("cpu", "gpu", "driver", "cuda", "cudnn")
 MISSING_GPU = "gpu"
 _RANDOM_SOURCES = ("/dev/urandom", "/dev/random", "/dev/hwrng", "/proc/sys/kernel/random/uuid")
 _NEVER_RECORDED = ("clock", "random", "cpu")

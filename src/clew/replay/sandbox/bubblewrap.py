@@ -73,7 +73,7 @@ class SandboxConfig:
 
 @dataclass
 class Sandbox:
-    """A stage; see `clew.run.launch.execution_host.Stage`."""
+    """Runs a command in a sandbox: an `ExecutionHost` (`clew.run.launch.execution_host`)."""
 
     root: Root
     config: SandboxConfig

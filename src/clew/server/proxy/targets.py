@@ -1,6 +1,7 @@
 """The targets of the proxy, by kind, namespace and name, and their addresses.
 
-In a cluster a resolver finds the Service of a target; on a single machine it reads a file.
+A resolver finds the address of a target: from a file (here), from the back end that started it
+(`local_targets`), or from its Service on a cluster (`cluster_targets`).
 """
 
 import re

@@ -11,7 +11,7 @@ claimed the run. It can be killed at any time: the next worker that claims the r
 
 While the database does not answer, running tasks go on, no task starts, and events are kept in
 memory until the database is back. The lease has expired by then, but other workers leave this one
-the time to renew it (see `runs.leases`), and none claims the run while this process holds its
+the time to renew it (see `lease_watcher`), and none claims the run while this process holds its
 lock in the project directory. So a server that alone loses the database keeps its runs.
 """
 

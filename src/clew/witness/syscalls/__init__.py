@@ -2,5 +2,5 @@
 
 Contains the trace format, the interpreter of trace records, the tracking of versions, and the
 capture of content. Never starts a process and never writes to the graph. Imported by `run` and
-above; the other witnesses do not depend on it.
+above; of the other witnesses only `downloads` uses its types.
 """
