@@ -105,7 +105,13 @@ def get_asset(request: Request, name: str) -> Response:
     return FileResponse(path, media_type=mimetypes.guess_type(name)[0], headers=headers)
 
 
-@lru_cache(maxsize=1)
 def _asset_names() -> frozenset[str]:
     """The files that exist: nothing else can be asked for, whatever the name looks like."""
-    return frozenset(path.name for path in (DIRECTORY / "assets").glob("*") if path.is_file())
+    assets = DIRECTORY / "assets"
+    return _list_files(assets, assets.stat().st_mtime_ns) if assets.exists() else frozenset()
+
+
+@lru_cache(maxsize=1)
+def _list_files(directory: Path, _changed: int) -> frozenset[str]:
+    """Listed again after a change: an update may replace the app while the server runs."""
+    return frozenset(path.name for path in directory.glob("*") if path.is_file())

@@ -23,7 +23,6 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TestClient:
     (assets / "index-a1b2.js.gz").write_bytes(gzip.compress(b"run()"))
     (assets / "theme.js").write_text("theme()")
     monkeypatch.setattr(web_app, "DIRECTORY", tmp_path)
-    web_app._asset_names.cache_clear()
     app = FastAPI()
     web_app.include(app)
     return TestClient(app, raise_server_exceptions=True)
@@ -47,6 +46,13 @@ def test_files_are_compressed_for_clients_that_can_decompress(client: TestClient
     assert ("content-encoding" in plain.headers, plain.text) == (False, "run()")
     assert "immutable" in plain.headers["cache-control"]
     assert client.get("/assets/theme.js").headers["cache-control"] == "no-cache"
+
+
+def test_an_update_is_served_without_a_restart(client: TestClient) -> None:
+    client.get("/assets/theme.js")
+    assets = web_app.DIRECTORY / "assets"
+    (assets / "index-c3d4.js").write_text("updated()")
+    assert client.get("/assets/index-c3d4.js").text == "updated()"
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2Fsecret", "%2e%2e%2fsecret", ".."])

@@ -102,19 +102,19 @@ function columns(
     {
       id: "rhythm",
       header: "Runs",
-      width: "minmax(13rem, 1.5fr)",
+      width: "minmax(14rem, 1.5fr)",
       cell: (row) => <span title={row.cron ?? undefined}>{rhythmWords(row)}</span>,
     },
     {
       id: "next",
       header: "Next",
-      width: "13rem",
+      width: "13.5rem",
       cell: (row) => (row.next[0] ? whenWords(row.next[0]) : <span className="text-quiet">–</span>),
     },
     {
       id: "last",
       header: "Last run",
-      width: "13rem",
+      width: "11.5rem",
       cell: (row) => <LastRun run={row.last_run} />,
     },
     {
