@@ -173,6 +173,8 @@ def test_a_run_that_is_terminated(web_app: WebApp) -> None:
         wait_until(
             "its end", lambda: client.get(f"/api/v1/runs/{uid}").json()["state"] == "canceled"
         )
+    page.evaluate("location.hash = '#/pipelines'")  # another such address, where the app is open
+    expect(page.get_by_role("heading", level=1)).to_have_text("Pipelines")
     web_app.assert_no_errors()
 
 
