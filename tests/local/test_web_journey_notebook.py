@@ -61,11 +61,11 @@ def test_from_a_notebook_to_its_curves_and_files(web_app: WebApp) -> None:
 
     lab = open_from_row(page, "notebook-1", "Connect")
     lab.get_by_title(re.compile("ipykernel")).first.click()
+    expect(lab.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible()
     cell = lab.locator(".jp-CodeCell .cm-content").first
-    cell.click()
-    logs = web_app.project.folder / "logs"
-    lab.keyboard.insert_text(CODE.format(logs=logs))
-    lab.keyboard.press("Shift+Enter")
+    cell.fill(CODE.format(logs=web_app.project.folder / "logs"))
+    expect(cell).to_contain_text("written")
+    cell.press("Shift+Enter")
     expect(lab.locator(".jp-OutputArea-output").first).to_have_text("written 42")
     assert lab.url.startswith(web_app.server.apps), "another origin than the app's"
 
