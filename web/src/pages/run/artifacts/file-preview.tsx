@@ -7,8 +7,8 @@ import { fetchJson, type Schemas } from "@/api/client";
 import { ButtonLink } from "@/components/button";
 import { formatBytes } from "@/components/bytes";
 import { ErrorCard, Skeleton } from "@/components/feedback";
-import { TextBlock } from "./notebook-view";
 import { SandboxFrame } from "./sandbox-frame";
+import { TextBlock } from "./text-block";
 
 type Preview = Schemas["Preview"];
 

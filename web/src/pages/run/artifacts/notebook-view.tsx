@@ -6,6 +6,7 @@ import { ErrorCard, Skeleton } from "@/components/feedback";
 import { parseLine } from "../logs/ansi";
 import { type Cell, type CellOutput, readNotebook } from "./notebook";
 import { SandboxSnippet } from "./sandbox-frame";
+import { TextBlock } from "./text-block";
 
 const MAX_BYTES = 8 << 20;
 
@@ -71,20 +72,6 @@ function Output({ output, label }: { output: CellOutput; label: string }) {
           ))}
         </span>
       ))}
-    </pre>
-  );
-}
-
-/** A text as it is, which scrolls if it is long or wide. */
-export function TextBlock({ text, label }: { text: string; label: string }) {
-  return (
-    <pre
-      tabIndex={0}
-      role="group"
-      aria-label={label}
-      className="max-h-[60vh] min-w-0 flex-1 overflow-auto rounded-md border border-line bg-sunken p-2 font-mono text-[0.86rem]"
-    >
-      {text}
     </pre>
   );
 }

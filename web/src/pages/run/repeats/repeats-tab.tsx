@@ -8,7 +8,7 @@ import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
 import { Section } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { Time } from "@/components/time";
-import { TextBlock } from "../artifacts/notebook-view";
+import { TextBlock } from "../artifacts/text-block";
 import { useRunSearch } from "../use-search";
 import { isActive, type RepeatRequest, useRepeat, useRepeats } from "./use-repeats";
 import { type Result, Verdict } from "./verdict";
