@@ -2,9 +2,9 @@
  *
  * A chunk ends where a hash of the last bytes (at most 64) starts with enough zero bits. So the
  * same bytes are cut at the same places wherever they are in a file, and an edit changes only the
- * chunks around it. The bytes that every chunk has are not hashed, which saves half of the work
- * (as in FastCDC). docs/formats/store.md defines the function: another one would be as correct, but
- * would share no chunks with contents that are stored already.
+ * chunks around it. The first 64 KiB of a chunk, its minimum size, are not hashed, which saves half
+ * of the work (as in FastCDC). docs/formats/store.md defines the function: another one would be as
+ * correct, but would share no chunks with contents that are stored already.
  */
 #include <stddef.h>
 #include <stdint.h>

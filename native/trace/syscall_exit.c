@@ -146,7 +146,7 @@ static void leave_rename(struct task *task)
 	if (!exchange)
 		emit_moved(task, task->path, task->path2, &left);
 	if (exchange || !left)
-		emit_gap(task->proc, "folder", task->path, "it changed places with what is in it, and not all of that was told");
+		emit_gap(task->proc, "folder", task->path, "it was moved together with its contents, and not all of them were recorded");
 }
 
 /* A change that succeeded: the records have the state of the file before and after. */

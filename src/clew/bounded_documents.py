@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 100
 MAX_NODES = 500_000
 MAX_CHARACTERS = 64 << 20
-"""Of all scalars of a YAML text, counted again for each alias."""
+"""Characters of all scalars of a YAML text, counted again for each alias."""
 
 _JSON_SEPARATOR = "\n---\n"
 _TAG = "tag:yaml.org,2002:"
@@ -86,7 +86,7 @@ class _OpenCollection:
         self.members: list[Any] = []
         self.cost_before = cost
         self.depth = 1
-        """Of the collection with its members."""
+        """The depth of the collection with its members."""
 
     def value(self) -> Any:
         if not self.is_mapping:

@@ -1,9 +1,10 @@
 """A project's directory: `.clew/`, found by walking up, as git does.
 
-It knows names and the configuration; what is inside the graph and the store is theirs to know.
-A project that is found by walking up may be a trap: in `/tmp`, or in a repository that was cloned.
-So it is not used if another user owns it, nor if links lead from it to where Clew would write. Its
-executions count as made elsewhere unless this user made or accepted it: see `is_accepted`.
+Contains names and the configuration. It does not know the contents of the graph or the store.
+A project that is found by walking up may have been planted by someone else: in `/tmp`, or in a
+repository that was cloned. So it is not used if another user owns it, nor if links lead from it to
+where Clew would write. Its executions count as made elsewhere unless this user made or accepted it:
+see `is_accepted`.
 A project is made in a draft directory that is renamed into place, so it is there whole or not at
 all.
 """
@@ -113,7 +114,7 @@ class ProjectDirectory:
 
     @property
     def key(self) -> bytes:
-        """What only this project knows; nothing where that was taken away."""
+        """The project's secret key; empty if it cannot be read."""
         try:
             return self.token.read_bytes()
         except OSError:

@@ -40,7 +40,7 @@ class Execution(executions.Execution, frozen=True, kw_only=True, dict=True):
 
     @property
     def files(self) -> tuple[File, ...]:
-        """Every file it met, in the order of their paths."""
+        """Every file that it accessed, in the order of their paths."""
         return self.details.files or ()
 
     @property

@@ -34,7 +34,7 @@ _LARGEST_FILE = 64 << 20
 """Bytes: larger files are skipped."""
 _LARGEST_INT = 1 << 64
 _MOST_METRICS = 1000
-"""Of one execution."""
+"""Metrics of one execution."""
 _LONGEST_NAME = 1000
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][-+]?\d{1,2})?")
 _KFP_METRICS = ("system.Metrics", "system.ClassificationMetrics")

@@ -1,6 +1,7 @@
-"""What pipeline runs and their tasks made, as the files that it is: an artifact is one, or a
-directory of them. A run, a task and an artifact are named as everywhere: r1, r1/train,
-r1/train:model."""
+"""The files that runs and tasks produced. An artifact is a file or a directory.
+
+A run, a task and an artifact are named as everywhere: r1, r1/train, r1/train:model.
+"""
 
 from __future__ import annotations
 

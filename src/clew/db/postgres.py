@@ -174,7 +174,7 @@ class PostgreSQL(Connection):
 
     @property
     def _lost(self) -> bool:
-        """Whether to try again at once: not after a wait, which would double it."""
+        """Whether to retry at once; not after a timeout, which would double the wait."""
         return self._server.closed and not self._closed and not self._server.hung
 
     def _reopen_if_lost(self) -> None:

@@ -1,12 +1,12 @@
 """The graph in one file.
 
-WAL, so that questions never wait for a recording; `synchronous` stays FULL: a commit is on
+WAL, so that queries never wait for a writer; `synchronous` stays FULL: a commit is on
 the disk when it returns, so an execution whose id was printed survives a power cut. A
 recording commits a handful of times, so this costs a handful of syncs. Write
 transactions take their lock at the start (`BEGIN IMMEDIATE`): two writers queue, and neither
-can find out halfway that it lost.
+fails halfway with a lock conflict.
 
-WAL needs 32 KiB beside the file even to read. On a full disk each question therefore opens the
+WAL needs 32 KiB beside the file even to read. On a full disk each query therefore opens the
 file for itself alone, which needs no room, until there is room again.
 """
 

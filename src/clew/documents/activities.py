@@ -70,7 +70,7 @@ class ActivityPage(Document, frozen=True, kw_only=True):
 
 
 class MetricRange(Document, frozen=True, kw_only=True):
-    """Of the finite values of a metric."""
+    """The range and the mean of the finite values of a metric."""
 
     min: float
     max: float
@@ -81,7 +81,7 @@ class ActivityGroup(Document, frozen=True, kw_only=True):
     """Activities that have something in common."""
 
     key: str | None
-    """What `group` takes to list them; null: those without such a value."""
+    """The value to pass as `group` to list them; null: those without such a value."""
     label: str | None
     """The value in words: the name of an experiment; null if there is none."""
     total: int
@@ -92,7 +92,7 @@ class ActivityGroup(Document, frozen=True, kw_only=True):
     seconds: float | None
     """How long they took on average."""
     metrics: dict[str, MetricRange]
-    """Of those that were asked for."""
+    """The metrics that were requested."""
 
 
 class ActivityGroups(Document, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ class ActiveWorkload(Document, frozen=True, kw_only=True):
     namespace: str
     name: str
     phase: str
-    """As in the lists of notebooks: `ready`, `waiting`, `warning`, `error`, …"""
+    """The phase, as in the lists of notebooks: `ready`, `waiting`, `warning`, `error`, …"""
     message: str
     """The state and its reason in plain words."""
     created: str
@@ -149,11 +149,11 @@ class Overview(Document, frozen=True, kw_only=True):
 
     running: tuple[Activity, ...]
     failed: tuple[Activity, ...]
-    """Of the last 7 days; `error` says why."""
+    """The failures of the last 7 days; `error` says why."""
     recent: tuple[Result, ...]
     workloads: tuple[ActiveWorkload, ...]
-    """Those that cannot run come first. Without those that are stopped."""
+    """The workloads that cannot run come first. Stopped ones are left out."""
     storage: StorageUse
     quota: Quota | None
-    """Of the namespace; null without a quota."""
+    """The quota of the namespace; null if there is none."""
     counts: Counts

@@ -64,7 +64,7 @@ class ProcessChange(Document, frozen=True, kw_only=True):
     kind: Literal["changed", "missing", "extra"]
     command: tuple[str, ...]
     changes: dict[str, Change] | UnsetType = UNSET
-    """Of `command`, `exe` and `status`."""
+    """Changes of `command`, `exe` and `status`."""
 
 
 class ExecutionDiff(Document, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class ExecutionDiff(Document, frozen=True, kw_only=True):
     a: ExecutionId
     b: ExecutionId
     verdict: Verdict
-    """Of the outputs."""
+    """How the outputs compare."""
     command: Change | None
     environment: dict[str, Any]
     """`{name: {a, b}}`; under `variables`, as many by name."""

@@ -73,7 +73,7 @@ class File(Document, frozen=True, kw_only=True):
     stored: bool
     package: Package | None
     versions: int
-    """How many of the path it met."""
+    """The number of versions of the path that it accessed."""
 
 
 class Files(Document, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ class LineageBox(Document, frozen=True, kw_only=True):
     subtitle: str
     marks: tuple[Mark, ...]
     count: int
-    """Of a group, the number of nodes it stands for; else 1."""
+    """The number of nodes that a group stands for; else 1."""
     members: tuple[str, ...]
     """The first of them."""
     frame: str | None
@@ -43,7 +43,7 @@ class LineageArrow(Document, frozen=True, kw_only=True):
     start: str = field(name="from")
     end: str = field(name="to")
     kinds: tuple[str, ...]
-    """As in `Edge`; `through`: through things that are filtered out."""
+    """The kinds of `Edge`; `through`: through things that are filtered out."""
     count: int
     inferred: bool
     """The bytes are equal, but nobody saw how they came there."""
@@ -70,7 +70,7 @@ class ObservationGap(Document, frozen=True, kw_only=True):
     """Something that could not be observed, and why."""
 
     id: str
-    """Of the process or the execution."""
+    """The id of the process or the execution."""
     what: str
     why: str
     path: str | None
@@ -96,7 +96,7 @@ class LineageGraph(Document, frozen=True, kw_only=True):
     arrows: tuple[LineageArrow, ...]
     frames: tuple[LineageFrame, ...]
     kinds: tuple[KindCount, ...]
-    """Of all nodes, including those that are filtered out."""
+    """Counts of all nodes, including those that are filtered out."""
     earliest: datetime | None
     latest: datetime | None
     total: int

@@ -11,7 +11,7 @@ class LogBlock(Struct, frozen=True, array_like=True):
     line: int
     """The number of its first line, from 0."""
     offset: int
-    """Of its first byte."""
+    """The offset of its first byte."""
 
 
 class LogLines(Document, frozen=True, kw_only=True):

@@ -39,7 +39,7 @@ class Repeated(Document, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """What could not be as it was."""
     changes: Changes | UnsetType = UNSET
-    """Of a commit: what was changed in the checkout."""
+    """What was changed in the checkout, if this is a commit."""
 
 
 class RepeatedTask(Repeated, frozen=True, kw_only=True):

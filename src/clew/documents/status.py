@@ -50,7 +50,7 @@ class TrackedFiles(Document, frozen=True, kw_only=True):
     modified: tuple[ChangedFile, ...]
     missing: tuple[ChangedFile, ...]
     unchecked: tuple[UncheckedFile, ...]
-    """The first ones."""
+    """The first unchecked files; `unchecked_count` has the total."""
     unchecked_count: int
 
 
@@ -71,7 +71,7 @@ class ServedStatus(Document, frozen=True, kw_only=True):
     uid: Uid
     store: StoreSize
     files: tuple[ServedFile, ...]
-    """Those that were used last; a client compares them with its disk."""
+    """The files that were used last; a client compares them with its disk."""
     other_files: int
     """The number of tracked files that are not listed."""
 

@@ -9,7 +9,7 @@ class Transfer(Document, frozen=True, kw_only=True):
 
     url: str
     executions: tuple[Execution, ...]
-    """Those that travelled, as they are called here."""
+    """The executions that were transferred, with their ids in this project."""
     bytes: int
     """What was sent or fetched."""
     remarks: tuple[str, ...]

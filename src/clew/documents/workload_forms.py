@@ -108,7 +108,7 @@ class ViewerForm(Document, frozen=True, kw_only=True):
     """A viewer to open."""
 
     name: str
-    """Of the volume."""
+    """The name of the volume."""
 
 
 class YamlForm(Document, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ class ServerAddress:
     port: int
     route: ProxyRoute
     uid: str
-    """Of the resource that the Service belongs to."""
+    """The uid of the resource that the Service belongs to."""
 
 
 class ServiceLookup:

@@ -17,7 +17,7 @@ from clew.prov.fold import NEVER
 MAX_DEPTH = 16
 """How deeply the values of an unknown facet are nested."""
 MAX_VALUES = 100_000
-"""Of all facets of one event together."""
+"""Values in all facets of one event together."""
 MAX_TEXT = 1 << 18
 """Characters of an argument, a variable or any text of a facet: twice what Linux allows."""
 MAX_NAME = 1024

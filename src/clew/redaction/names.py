@@ -65,7 +65,7 @@ def is_secret_option(name: str, patterns: tuple[str, ...] = ()) -> bool:
 
 
 def is_secret_parameter(name: str) -> bool:
-    """Of a URL."""
+    """Whether the parameter of a URL with this name is secret."""
     return any(
         _upper_matcher(patterns)(spelling)
         for spelling in (name.upper(), name.upper().replace("-", "_"))

@@ -61,7 +61,7 @@ class Repeat(msgspec.Struct, tag="repeat"):
     quiet: bool = True
     secrets: Secrets = {}
     request: Uid | None = None
-    """Of a repeat that is queued. The uids of its executions follow from it, so that a repeat that
+    """The id of a queued repeat. The uids of its executions follow from it, so that a repeat that
     was interrupted goes on with what it has not recorded."""
 
     def do(self, project: LocalProject, say: Say) -> Document:

@@ -54,7 +54,7 @@ def from_file(path: Path) -> WorkloadSource:
 
 
 def from_cluster(namespaces: Sequence[str], culling: Culling) -> WorkloadSource:
-    """Those of the cluster. `culling`: what the operator is configured to do."""
+    """The workloads of the cluster. `culling`: what the operator is configured to do."""
     from clew.kube.backend.resource_backend import ResourceBackend
     from clew.server.proxy.cluster_targets import ClusterTargets
 

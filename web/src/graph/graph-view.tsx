@@ -31,7 +31,7 @@ export interface GraphViewProps {
 }
 
 const NODE_TYPES = { box: Box };
-/** Without a handler, xyflow makes its nodes, and so our buttons, deaf to the mouse. */
+/** Without a handler, xyflow makes its nodes, and so our buttons, ignore mouse events. */
 const letClicksPass = () => {};
 /** Below this scale nobody can read text: it is left out, which keeps large graphs smooth. */
 const READABLE = 0.42;

@@ -1,6 +1,6 @@
 """Deliver executions recorded here to the server that CLEW_SERVER names.
 
-    http_client  requests to one server; its errors as ours
+    http_client  requests to one server; failures become Clew errors
     unsent       which executions the server does not have yet
     delivery     upload missing content, then the events
 

@@ -1,4 +1,4 @@
-"""Asking a server: one request at a time on a connection of each thread, errors as our own.
+"""An HTTP client for one server: one connection per thread; failures become Clew errors.
 
 No message ever holds the token. A server that is busy is asked again for a little while, as it
 wishes; one that is not there, or does not answer in time, is Unreachable.

@@ -1,4 +1,4 @@
-"""Getting an execution's files, seeing what was changed, and running it again with that."""
+"""Check out an execution's files, list the changes, and run it with them."""
 
 from __future__ import annotations
 

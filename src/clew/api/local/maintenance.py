@@ -1,4 +1,4 @@
-"""Keeping the store in order: free what nobody names, prove what is there."""
+"""Remove executions, delete unreferenced content (gc) and verify the rest (fsck)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _MAX_LOGGED = 100
 
 
 def _recover_executions(project: ProjectState) -> list[UnrecoveredExecution]:
-    """Killed executions are told as far as they were seen: what they stored is named by that."""
+    """Complete the records of killed executions first: gc keeps the content they refer to, and fsck
+    checks it."""
     from clew.run.recovery import recover
 
     return recover(project.directory, project.settings)

@@ -96,7 +96,7 @@ def _own_file(file: File, facts: execution_details.File, made_by: ExecutionId | 
 
 
 def _find_parameters(graph: Graph, execution: Execution) -> dict[str, Any]:
-    """Those of the pipeline task that it is, else the options of the command."""
+    """The parameters of the pipeline task that it is, else the options of the command."""
     if execution.task and not execution.made_elsewhere:
         try:
             task = get_task(graph, execution.task, alive=lambda _: False)

@@ -1,7 +1,8 @@
-"""Checkouts of a server's executions: laid out and looked at here, run again there.
+"""Checkouts of a server's executions: written and inspected on this machine, run again there.
 
 The directory is this machine's, and its state file says of which project it is a checkout: the
-server's. What was changed is sent by missing chunk, and the server runs it, as it repeats.
+server's. Only chunks that the server lacks are uploaded; the server then runs the checkout like a
+repeat.
 """
 
 import re
@@ -43,13 +44,13 @@ class UploadedFile(msgspec.Struct):
 
 
 class UploadedCheckout(msgspec.Struct):
-    """A checkout, as it is told to the server."""
+    """A checkout, as it is sent to the server."""
 
     execution: Uid
     id: ExecutionId
     cwd: str
     files: list[UploadedFile]
-    """As they were laid out."""
+    """The files as they were written to the checkout."""
     now: list[UploadedFile]
 
     def read(self) -> tuple[Checkout, dict[bytes, TrackedFile]]:

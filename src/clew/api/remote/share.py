@@ -1,8 +1,8 @@
-"""The project of a server, as an end that executions are handed over from and to.
+"""A server's project as the source or target of a push or pull.
 
 A remote that a user names is one that this machine can reach, with this user's keys; the server
-need not. So what travels passes through here: only what the other side lacks, and it stays no
-longer than its lease.
+need not. So content that the other side lacks is relayed through this machine, which keeps it only
+while it is leased.
 """
 
 from contextlib import AbstractContextManager

@@ -72,7 +72,8 @@ class ResourceBackend:
         return next(usual, names[0] if names else "default")
 
     def namespaces(self) -> Sequence[str]:
-        """Those that the server may use; if it may not list them, those that were named."""
+        """The namespaces that the server may use; if it cannot list them, those that were
+        named."""
         found = self._all_namespaces()
         if found is None:
             named = [name for name in self._patterns if "*" not in name]

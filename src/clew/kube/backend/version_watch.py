@@ -42,7 +42,7 @@ class _Watch:
     namespace: str | None
     params: Mapping[str, str] = field(default_factory=dict)
     version: int = 0
-    """Of the last change; 0: unknown."""
+    """The version of the last change; 0: unknown."""
     position: str = ""
     """Where the next watch begins; empty: at a new list."""
     listed: threading.Event = field(default_factory=threading.Event)

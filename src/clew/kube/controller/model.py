@@ -109,7 +109,7 @@ class ClusterState:
     holders: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     """Pods by the claim that they mount."""
     events: Sequence[Event] = ()
-    """Of children and their Pods, newest last."""
+    """Events of children and their Pods, newest last."""
     restricted: bool = False
     """Whether the namespace enforces the Pod Security Standard `restricted`."""
 

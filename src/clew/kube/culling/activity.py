@@ -66,7 +66,7 @@ class ActivityProbe:
         await self._http.aclose()
 
     async def traffic(self) -> Traffic | None:
-        """Of all resources, from all sources; None: there is no source, or one failed."""
+        """The traffic of all resources; None: there is no source, or one failed."""
         if not self._sources:
             return None
         together: dict[Key, datetime] = {}

@@ -39,7 +39,8 @@ class Node(Struct, eq=False):
     attempts: int = 0
     error: str | None = None
     scopes: dict[str, Scope] = field(default_factory=dict)
-    """Of a group, by path. A loop keeps open iterations and those whose outputs are needed."""
+    """The scopes of a group, by path. A loop keeps open iterations and those whose outputs are
+    needed."""
     open_scopes: int = 0
     pending_items: list[Any] = field(default_factory=list)
     """The items of a loop that have no iteration yet, last first."""

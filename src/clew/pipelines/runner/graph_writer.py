@@ -125,7 +125,7 @@ class GraphWriter:
             time.sleep(0.02)  # another process may be folding it
 
     def _keep_on_disk(self) -> None:
-        """As far as there is room."""
+        """Write the events to files, as far as there is room."""
         for batch in self.pending:
             if batch.file is None:
                 seen = [event for events in batch.attempts for event in events]

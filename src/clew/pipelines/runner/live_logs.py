@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.pipelines.tasks.attempt import OnOutput
 
 MAX_BYTES = 1 << 18
-"""Of one `LogPart`."""
+"""The limit for one `LogPart`."""
 
 
 class LiveLogs:

@@ -39,7 +39,7 @@ class TaskEnd(Struct, frozen=True, eq=False):
     why: str | None = None
     verdict: Verdict | None = None
     directory: str | None = None
-    """Of its last attempt."""
+    """The directory of its last attempt."""
     on_recorded: Callable[[ExecutionId | None], None] = lambda _: None
     """Called with the id of its execution."""
     live_log: Path | None = None

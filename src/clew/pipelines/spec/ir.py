@@ -190,7 +190,7 @@ class EnvVar(Struct, frozen=True):
     variable: str
     kind: str
     name: str
-    """Of the Secret or ConfigMap; it may have placeholders."""
+    """The name of the Secret or ConfigMap; it may have placeholders."""
     key: str
     optional: bool
     location: str

@@ -73,7 +73,7 @@ class TaskFiles(Struct):
     on_output: OnOutput
     """Called with the file that captures its output."""
     pipeline_url: str | None
-    """Of the file that the pipeline came from, if it is on this machine."""
+    """The URL of the file that the pipeline came from, if it is on this machine."""
 
     @property
     def name(self) -> str:

@@ -54,7 +54,7 @@ SELECT v.id, c.digest FROM version v LEFT JOIN content c ON c.version = v.id
 WHERE v.execution = ? AND v.location = ?
 """
 MOST, LONGEST = 10_000, 100_000
-"""Of one execution: how many notes of another party are taken, and how long each may be."""
+"""For one execution: how many notes of another party are taken, and how long each may be."""
 _END_OF_TIME = 2**62
 
 
@@ -165,7 +165,11 @@ def _resolve_subject(
     if version in {key for key, _ in met}:
         return None, version, location
     if digest is not None and digest in {bytes(known) for _, known in met if known is not None}:
-        return None, None, location  # a note on the same bytes, which another execution met as well
+        return (
+            None,
+            None,
+            location,
+        )  # a note on the same bytes, which another execution accessed as well
     return None
 
 

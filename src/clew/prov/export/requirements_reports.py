@@ -1,7 +1,7 @@
 """What an execution needed, in the forms people pass on: a requirements file, the command that
 installs system packages, a section for a README.
 
-Pure text from the contract's `show --detail`: nothing is read from the machine, so the reports
+Text made from the `show --detail` document: nothing is read from the machine, so the reports
 are right on any machine that holds the record.
 """
 
@@ -195,7 +195,7 @@ def _quoted(execution: Mapping[str, Any]) -> str:
 
 
 def _plain(text: object) -> str:
-    """Text from outside, on one line and unable to leave its backquotes."""
+    """Untrusted text on one line, without backquotes, so that it cannot end its code span."""
     return " ".join(str(text).replace("`", "'").split())
 
 

@@ -31,7 +31,7 @@ from clew.prov.row_keys import digest_text
 
 NAMESPACE = "urn:clew:"
 MOST_DERIVATIONS = 10_000
-"""Of one process; beyond it `used` and `wasGeneratedBy` tell the same, only less directly."""
+"""The limit for one process; beyond it `used` and `wasGeneratedBy` say the same, less directly."""
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _ARGUMENTS = {

@@ -115,7 +115,7 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class ExecutionRecord:
-    """One execution: its activities (itself first), the versions it met, what it did to them."""
+    """One execution: its activities (itself first), the versions it accessed, and how."""
 
     execution: ExecutionRef
     facets: dict[str, Any]
@@ -194,7 +194,7 @@ def load_record(
 
 
 def _with_inherited_reads(record: ExecutionRecord, source: ExecutionRecord) -> ExecutionRecord:
-    """The record, with all that another one met as if its own command had met it first."""
+    """The record, with the inherited execution's accesses added before its own."""
     if not record.processes:
         return record
     root = record.processes[0]

@@ -39,7 +39,7 @@ AND NOT EXISTS (SELECT 1 FROM started w
 """  # noqa: S608
 _ONE = EXECUTIONS.replace("{}", "AND x.id = ?")
 _END = 14
-"""The first column of EXECUTIONS that is of an end."""
+"""Index of the first column of EXECUTIONS about the end of an execution."""
 TASK_LABEL = re.compile(r"(r[1-9]\d{0,15}/[^:]+?)(?:~\d+)?")
 """The label of the first process of a task. Other attempts have directories `train~2`."""
 _FAMILY = """

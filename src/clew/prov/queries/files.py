@@ -46,7 +46,7 @@ WHERE v.id IN ("""
 
 @dataclass(frozen=True)
 class FileVersion:
-    """One version an execution met."""
+    """One version that an execution accessed."""
 
     key: int
     ordinal: int
@@ -63,7 +63,7 @@ class FileVersion:
 
 @dataclass
 class File:
-    """One path, and the versions of it an execution met, in their order."""
+    """One path, and the versions of it that an execution accessed, in order."""
 
     locator: Locator
     versions: list[FileVersion] = field(default_factory=list)
@@ -90,7 +90,8 @@ class File:
 
 
 def list_files(graph: Graph, execution: int) -> list[File]:
-    """Every file and stream the execution met, by path; network peers and devices are not files."""
+    """Every file and stream that the execution accessed, by path; network peers and devices are not
+    files."""
     connection = graph.connection
     used: dict[int, set[str]] = {}
     for version, how in connection.rows(_USED, (execution,)):

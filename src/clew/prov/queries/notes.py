@@ -131,7 +131,7 @@ def _applies(
     row: tuple[Any, ...], keys: tuple[int, ...], digest: Digest | None, executions: set[int]
 ) -> bool:
     """A note on a version holds for it, and for the same bytes in the same place; one that came
-    with an imported execution, for what these executions met only if it is among them."""
+    with an imported execution, for what these executions accessed only if it is among them."""
     if row[7] is not None and row[7] not in executions:
         return False
     if row[5] in keys:

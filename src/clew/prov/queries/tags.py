@@ -14,7 +14,7 @@ from clew.prov.graph import Graph
 TAG, UNTAG = "tag", "untag"
 """The names of the notes that add and remove a tag."""
 MOST_TAGS = 100
-"""Of one execution; a record from elsewhere may claim any number."""
+"""Tags of one execution; a record from elsewhere may claim any number."""
 _LAST_CHANGE = "SELECT max(at) FROM note WHERE activity = ? AND name IN ('tag', 'untag')"
 _TAGS = """
 SELECT activity, name, value FROM note WHERE name IN ('tag', 'untag') AND activity IN ({})

@@ -4,7 +4,7 @@
     r2                      a pipeline run: the executions of its tasks
     e2.p3                   one of its processes; e2.UID, of what has no such number
     e2:PATH                 the version it left: what it wrote last, else what it read
-    e2:PATH@input  @N       the version it found; the N-th it met
+    e2:PATH@input  @N       the version it found; the N-th it accessed
     PATH                    the file as it is now
     blake3:HEX              bytes, by any unambiguous 8 or more digits
 
@@ -61,7 +61,8 @@ class Target:
     """What was named. A version carries what is known of its bytes."""
 
     kind: str
-    """execution, process, version; or file: one as it is now, which no execution met like this."""
+    """execution, process, version; or file: one as it is now, which no execution
+    accessed like this."""
     label: str
     """Its id in the user's words."""
     keys: tuple[int, ...]
@@ -75,7 +76,7 @@ class Target:
     execution: int | None = None
     """The number of the execution it belongs to."""
     known_place: bool = True
-    """Whether any execution met a file at this place."""
+    """Whether any execution accessed a file at this place."""
 
 
 def resolve_target(

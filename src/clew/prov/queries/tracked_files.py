@@ -32,7 +32,7 @@ ORDER BY latest.at DESC
 class TrackedFile:
     path: bytes
     execution: ExecutionId
-    """The id of the execution that met it last."""
+    """The id of the execution that accessed it last."""
     digest: Digest
     size: int
 

@@ -159,7 +159,7 @@ def _last_write_time(side: ExecutionIndex, process: Activity, version: Version, 
 def _compare_printed(
     executions: ExecutionPair, pairs: set[ProcessPair], stream: str
 ) -> tuple[set[ProcessPair], set[ProcessPair]]:
-    """Of the processes that held this stream, those known to have printed something else, and those
+    """The processes that held this stream and are known to have printed something else, and those
     known to have printed the same. A parent's part contains its children's: if they explain all of
     it, they replace the parent."""
     changed: set[ProcessPair] = set()

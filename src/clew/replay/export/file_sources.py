@@ -15,7 +15,7 @@ from clew.replay.export.portable_execution import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 
 Package = Mapping[str, Any]
-"""As `show --detail` tells of it."""
+"""A package, in the form that `show --detail` returns."""
 
 _SITE_PACKAGES = re.compile(rb"(?s)(.*)/lib(?:64)?/python(\d+\.\d+)t?/(?:site|dist)-packages(?=/)")
 _PYTHON_HOME = re.compile(rb"(?s)(.*)/(?:bin/python\d|(?:lib|lib64|include)/python\d+\.\d)")

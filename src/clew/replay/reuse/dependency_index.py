@@ -28,10 +28,10 @@ class PathChange(NamedTuple):
     activity: int
     version: int | None
     mode: int
-    """Of a directory, pipe or device, which has no version."""
+    """The mode of a directory, pipe or device, which has no version."""
     how: str
     mtime: int | None = None
-    """Of a directory whose time was set."""
+    """The time that was set for a directory."""
 
 
 class DependencyIndex(ExecutionIndex):

@@ -52,7 +52,7 @@ class InputCheck:
     """Reads a stored directory listing by its digest."""
     before: Callable[[bytes, int], set[bytes]] | None
     """The names that the execution knew in a directory at a time; None if the directory may hold
-    names that the execution never met."""
+    names that the execution never accessed."""
     times: dict[int, int] = field(default_factory=dict)
     """Recorded modification times and what they are now."""
 

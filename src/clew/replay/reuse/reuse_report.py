@@ -164,7 +164,8 @@ class ReuseDescription:
         return makers
 
     def _set_bases(self, members: list[Activity]) -> None:
-        """Find the earlier version whose bytes a version keeps: both were met at the same time."""
+        """Find the version that another was appended to: one process used it and made the
+        other at the same time."""
         written = {(edge.activity, edge.version, edge.at) for edge in self._record.generated}
         for process in members:
             for edge in self._index.use_edges[process.key]:

@@ -40,7 +40,7 @@ class Output(NamedTuple):
     in_place: bool = True
     """Whether an existing file was written, not replaced."""
     mtime: int | None = None
-    """Of a directory whose time was set."""
+    """The time that was set for a directory."""
 
 
 class InheritedFile(NamedTuple):

@@ -6,7 +6,7 @@ from clew.errors import Conflict, NotFound
 from clew.prov.graph import Graph
 
 MAX_TOKENS = 100
-"""Of a project. Expired ones count until they are deleted."""
+"""Tokens of a project. Expired ones count until they are deleted."""
 _ADD = """
 INSERT INTO access_token (id, project, name, hash, created, expires) VALUES (?, ?, ?, ?, ?, ?)
 """

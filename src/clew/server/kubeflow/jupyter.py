@@ -34,7 +34,7 @@ add_configurations(router)
 _NOTEBOOKS = "/api/namespaces/{namespace}/notebooks"
 _NOTEBOOK = f"{_NOTEBOOKS}/{{name}}"
 _MAX_LINES = 10_000
-"""Of a log: the last ones. `/api/v1` has all of it."""
+"""The last lines of a log; `/api/v1` has all of it."""
 
 
 @router.get("/api/config")

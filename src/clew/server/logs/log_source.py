@@ -31,7 +31,7 @@ class LogSource:
     file: Path | None = None
     digest: Digest | None = None
     size: int = 0
-    """Of the content in the store."""
+    """The size of the content in the store."""
 
     def read(self, start: int, stop: int | None = None) -> Iterator[bytes]:
         """The bytes from `start` to before `stop`, or to the end so far."""

@@ -47,7 +47,7 @@ class UpstreamRequest:
     method: str
     head: bytes
     length: int | None
-    """Of the body; None: unknown before its end, so that it is sent in chunks."""
+    """The length of the body; None: unknown before its end, so that it is sent in chunks."""
 
     @property
     def has_body(self) -> bool:

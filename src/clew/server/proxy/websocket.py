@@ -22,7 +22,7 @@ from clew.server.proxy.targets import Target
 from clew.server.proxy.usage import TargetUsage
 
 MAX_MESSAGE_BYTES = 64 << 20
-"""Of one message: a notebook sends a picture as one message."""
+"""The limit for one message: a notebook sends a picture as one message."""
 _READ_AHEAD = 4
 """Messages that may wait to be forwarded."""
 _OPEN_SECONDS = 20.0

@@ -31,7 +31,7 @@ _LOG = logging.getLogger("clew.server.repeats")
 _READ_BYTES = 1 << 16
 _MAX_MESSAGE_BYTES = 64 << 20
 _MAX_RESULT_BYTES = 4 << 20
-"""Of a stored result; a larger one keeps the first differences only."""
+"""The limit for a stored result; a larger one keeps the first differences only."""
 _MAX_DIFFERENCES = 500
 _RENEW_SECONDS = 1.0
 _WAIT_SECONDS = 0.2
@@ -172,7 +172,7 @@ class RepeatProcess:
     # -- the end
 
     def _store_outcome(self) -> None:
-        """As soon as the database answers; a server that stops leaves the repeat to the next."""
+        """Store it once the database answers; a server that stops leaves the repeat to the next."""
         extra = {"repeat": self._request.id, "target": self._request.target}
         while not self._outcome.lost:
             try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from clew.errors import RecordingFailed
 
 MIN_CHUNK, MAX_CHUNK = 64 << 10, 1 << 20
-"""As in `native/chunk/cuts.c`."""
+"""The same value as in `native/chunk/cuts.c`."""
 READ_SIZE = 4 << 20
 """Bytes that are read at a time."""
 

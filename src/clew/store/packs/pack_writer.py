@@ -74,7 +74,7 @@ class OpenBlock:
 
 
 class OpenPack:
-    """A pack on its way: a file beside the others that carries no name yet."""
+    """A pack being written, to a file with a temporary name beside the others."""
 
     def __init__(self, directory: Path) -> None:
         self.fd, self.draft = create_locked(directory, ".*.part")

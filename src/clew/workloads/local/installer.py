@@ -32,7 +32,7 @@ _COMMANDS = {
 }
 _MAX_OUTPUT = 64 << 10
 _LINES = 6
-"""Of what was printed, to explain a failure."""
+"""Lines of the output that explain a failure."""
 _CACHE_SECONDS = 5.0
 _PROBE = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 _PROBE_SECONDS = 20

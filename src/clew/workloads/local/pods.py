@@ -72,7 +72,7 @@ def make_pod(resource: Object, runtime: "Runtime | None") -> Json | None:
 
 
 def _labels(kind: str, name: str) -> dict[str, str]:
-    """Those that the operator gives to Pods."""
+    """The labels that the operator gives to Pods."""
     if kind == "Notebook":
         return {"notebook-name": name, "statefulset": name}
     if kind == "Tensorboard":

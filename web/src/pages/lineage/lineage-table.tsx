@@ -90,7 +90,7 @@ const VALUES: Record<string, (box: Box) => string | number> = {
   mark: (box) => firstMark(box) ?? "",
 };
 
-/** The rows that contain all words, in the chosen order; without one, as the walk met them. */
+/** The rows that contain all words, in the chosen order; without one, in the order of the walk. */
 export function arrangeRows(
   boxes: Box[],
   view: Pick<View, "filter" | "sort" | "descending">,

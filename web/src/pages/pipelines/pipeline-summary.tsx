@@ -3,7 +3,7 @@ import { Warnings } from "./problem";
 import { artifactType, parts, TYPE_NAMES, textOf } from "./spec/ir";
 import { readParameters, toText } from "./spec/parameters";
 
-/** What a pipeline takes and gives; shown while no task is selected. */
+/** The inputs and outputs of a pipeline; shown while no task is selected. */
 export function PipelineSummary({
   spec,
   count,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_SERIES = 100
 _MOST_POINTS = 1000
-"""Of one series; a plot is not wider."""
+"""Points of one series; a plot is not wider."""
 
 
 def compare_activities(project: LocalProject, ids: Sequence[str]) -> ActivityComparison:

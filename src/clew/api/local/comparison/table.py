@@ -11,7 +11,7 @@ from clew.documents.ids import VersionId
 
 SECTIONS: tuple[SectionName, ...] = get_args(SectionName)
 MOST_ROWS = 1000
-"""Of a section; rows that differ come first if there are more."""
+"""Rows of a section; rows that differ come first if there are more."""
 _LONGEST_TEXT = 2000
 
 

@@ -189,7 +189,7 @@ class ContentLinks:
         return links
 
     def before_now(self, locator: Locator, digest: bytes) -> Link | None:
-        """Where a file may come from that is there now and that no execution met."""
+        """Where a file may come from that is there now and that no execution accessed."""
         found = self._load({digest: FOREVER}).get(digest, ())
         return self._rank(found, digest, at=FOREVER, locator=locator, execution=None)
 
@@ -271,7 +271,7 @@ class ContentLinks:
 
 
 def find_link(graph: Graph, locator: Locator, digest: Digest) -> Link | None:
-    """Where a file may come from that is there now and that no execution met."""
+    """Where a file may come from that is there now and that no execution accessed."""
     links = ContentLinks(graph, LineageQueries(graph.connection))
     return links.before_now(locator, digest_bytes(digest))
 

@@ -1,7 +1,7 @@
 """Turn nodes and edges into what is drawn: filter them, group like ones, and join what remains.
 
 Pure functions of documents: `lineage_graph` asks the database. Things that are filtered out do not
-break a way: an arrow leads through them.
+interrupt a path: an arrow connects their neighbours.
 """
 
 from collections.abc import Collection, Mapping, Sequence

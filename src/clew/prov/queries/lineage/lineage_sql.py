@@ -184,7 +184,7 @@ class LineageQueries:
         return answer
 
     def changed_outside(self, keys: Iterable[int]) -> set[int]:
-        """Of versions that are their own origin: those where something else was before."""
+        """Those of `keys`, versions that are their own origin, where something else was before."""
         return {row[0] for row in self._connection.rows_in(_CHANGED, keys)}
 
     def makers(self, versions: Iterable[int]) -> list[Edge]:

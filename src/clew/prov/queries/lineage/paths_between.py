@@ -48,7 +48,7 @@ def find_paths(graph: Graph, a: Target, b: Target, *, everything: bool = False) 
 
 
 def _target_nodes(graph: Graph, target: Target, above: Lineage) -> set[str]:
-    """The nodes that the target is."""
+    """The ids of the target's nodes."""
     if target.kind == "execution":
         marks = "SELECT number FROM execution WHERE id IN ({})"
         numbers = {f"e{number}" for (number,) in graph.connection.rows_in(marks, target.keys)}
@@ -85,7 +85,7 @@ def _find_paths(
 
 
 def _nodes_reaching(edges: Iterable[Edge], reached: Collection[str], ends: set[str]) -> set[str]:
-    """Of what was reached, that from which an end can be reached."""
+    """The nodes among `reached` from which an end can be reached."""
     earlier: dict[str, list[str]] = {}
     for edge in edges:
         if edge.start in reached and edge.end in reached:

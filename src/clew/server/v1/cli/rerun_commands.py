@@ -29,7 +29,7 @@ router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
 _READ_BYTES = 1 << 16
 _KEEPALIVE_SECONDS = 5.0
 _MAX_LINE_BYTES = 64 << 20
-"""Of a line of JSON; the answer is one line."""
+"""The limit for a line of JSON; the answer is one line."""
 _MAX_QUEUED_LINES = 16
 """When the client is this far behind, the command waits."""
 

@@ -43,7 +43,7 @@ _MAX_SERIES = 100
 _MAX_POINTS = 5000
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _MIN_ROWS = 3
-"""Of a table that is recognized by its rows alone."""
+"""Rows of a table that is recognized by its rows alone."""
 
 
 def bytes_needed(name: str, head: bytes, size: int) -> int:

@@ -14,9 +14,9 @@ RUN_CHILD = Path(__file__).parent / "launchers" / "run_child.py"
 """Runs a program that ends, with all its descendants, when the thread that started it ends."""
 _READ_BYTES = 64 << 10
 _MAX_READS = 16
-"""In a row, so that one that prints without end does not keep others waiting."""
+"""Reads per call, so that one noisy process does not delay the others."""
 _LAST_BYTES = 4 << 10
-"""Of what it printed, kept to explain a crash."""
+"""Bytes at the end of the output, kept to explain a crash."""
 _WAIT_SECONDS = 1.0
 
 
@@ -52,7 +52,7 @@ class ChildProcess:
         finally:
             os.close(write_end)
         self.pid = self._process.pid
-        """Of the process that looks after the program and its descendants: see `run_child`."""
+        """The process that looks after the program and its descendants: see `run_child`."""
         self.handle = os.pidfd_open(self.pid)
         """Becomes readable when the process ends."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from clew.kube.backend.log_lines import LogChunk
 
 _MAX_BYTES = 4 << 20
-"""Of each file."""
+"""The limit for each file."""
 _POLL_SECONDS = 0.2
 _READ_BYTES = 64 << 10
 _POSITION = re.compile(r"(\d{1,20})_(\d{1,15})")

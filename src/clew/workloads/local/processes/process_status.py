@@ -12,7 +12,7 @@ __all__ = ["NOT_READY", "RUNNING", "STARTING", "explain_exit", "make_status"]
 STARTING = Reason("Starting", "It is being started.")
 NOT_READY = Reason("NotReady", "It runs, but does not answer yet. Its log may say why.")
 _LINES = 8
-"""Of its output, in the explanation of a crash."""
+"""Lines of its output in the explanation of a crash."""
 
 
 def explain_exit(status: int, output: bytes) -> Reason:

@@ -33,7 +33,7 @@ class Start(NamedTuple):
     port: int
     """The port that it was given, if it cannot choose one itself."""
     generation: int
-    """Of the resource."""
+    """The generation of the resource."""
 
 
 def prepare_start(

@@ -69,7 +69,7 @@ class Runtime:
     process: ChildProcess | None = None
     start: Start | None = None
     digest: str = ""
-    """Of the plan that it was started with."""
+    """The digest of the plan that it was started with."""
     port: int | None = None
     """Set when it is ready."""
     began: float = 0.0
@@ -77,7 +77,7 @@ class Runtime:
     killed: bool = False
     restarts: int = 0
     crashes: int = 0
-    """In a row."""
+    """Consecutive crashes."""
     retry_at: float = 0.0
     reason: Reason = field(default=STARTING)
 

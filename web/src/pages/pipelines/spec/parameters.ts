@@ -23,7 +23,7 @@ export interface Parameter {
   choices: unknown[];
 }
 
-/** What a pipeline wants to know. Statuses of tasks are filled in by the server. */
+/** The parameters of a pipeline. Statuses of tasks are filled in by the server. */
 export function readParameters(spec: unknown): Parameter[] {
   return parts(spec, "root", "inputDefinitions", "parameters").flatMap(([name, definition]) => {
     const kind = KINDS[textOf(definition.parameterType)];

@@ -246,7 +246,7 @@ function DayChooser({
   );
 }
 
-/** The rhythm in words, and when it would run next; or what the server says against it. */
+/** The rhythm in words, and when it would run next; or why the server rejects it. */
 function NextTimes({ timing }: { timing: Timing }) {
   const parsed = parseTiming(useDeferredValue(timing));
   const {

@@ -9,7 +9,7 @@ import { installationQuery } from "../api/queries";
 
 const LABELS: Record<string, string> = { jupyterlab: "JupyterLab", tensorboard: "TensorBoard" };
 
-/** Offers to install a program that this machine lacks, and shows how that goes. */
+/** Offers to install a program that this machine lacks, and shows the progress. */
 export function ProgramBanner({ name, backend }: { name: string; backend: BackendInfo }) {
   const program = backend.programs.find((one) => one.name === name);
   if (!program || program.installed) return null;
