@@ -48,9 +48,9 @@ class RemoteEndpoint:
         return content_transfer.open_transfer_store(self._client.settings)
 
     def settle(self) -> None:
-        """The server has what it was told."""
+        """The server recovers killed executions itself."""
 
-    # -- what is handed over
+    # -- reading and adding executions
 
     def source(self, uid: Uid) -> Uid | None:
         return self._parts(uid).source

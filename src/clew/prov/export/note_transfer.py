@@ -49,7 +49,7 @@ INSERT INTO note
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
 _OWN_ACTIVITY = "SELECT 1 FROM started WHERE id = ? AND execution = ?"
-_MET = """
+_ACCESSED = """
 SELECT v.id, c.digest FROM version v LEFT JOIN content c ON c.version = v.id
 WHERE v.execution = ? AND v.location = ?
 """
@@ -161,10 +161,12 @@ def _resolve_subject(
     location = location_key(project, remark.locator)
     version = None if remark.version is None else _version_key(project, remark.version)
     digest = None if remark.digest is None else digest_bytes(remark.digest)
-    met = graph.connection.rows(_MET, (execution, location))
-    if version in {key for key, _ in met}:
+    accessed = graph.connection.rows(_ACCESSED, (execution, location))
+    if version in {key for key, _ in accessed}:
         return None, version, location
-    if digest is not None and digest in {bytes(known) for _, known in met if known is not None}:
+    if digest is not None and digest in {
+        bytes(known) for _, known in accessed if known is not None
+    }:
         return (
             None,
             None,

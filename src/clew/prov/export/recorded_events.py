@@ -82,11 +82,11 @@ class _RowConverter:
         }  # fmt: skip
         self._rows["started"] = self._select("started", "id", activities)
         self._rows["alias"] = self._select("alias", "execution", [found.key])
-        met = {key for (key,) in graph.connection.rows(_OWN_VERSIONS, (found.key,))}
+        accessed = {key for (key,) in graph.connection.rows(_OWN_VERSIONS, (found.key,))}
         for table in ("used", "generated", "invalidated"):
-            met.update(row[2] for row in self._rows[table])
-        self._rows["content"] = self._select("content", "version", met)
-        self._name(met)
+            accessed.update(row[2] for row in self._rows[table])
+        self._rows["content"] = self._select("content", "version", accessed)
+        self._name(accessed)
 
     def _select(self, table: str, column: str, keys: Iterable[int]) -> list[Row]:
         columns = ", ".join(tables.COLUMNS[table])
@@ -95,9 +95,9 @@ class _RowConverter:
             keys,
         )
 
-    def _name(self, met: set[int]) -> None:
-        """What stands behind every id that the rows hold."""
-        versions = self._connection.rows_in(_VERSIONS, met)
+    def _name(self, accessed: set[int]) -> None:
+        """Load the names of all that the rows refer to by id."""
+        versions = self._connection.rows_in(_VERSIONS, accessed)
         wanted = {row[2] for row in versions}
         wanted.update(row[6] for row in self._rows["started"] if row[6] is not None)
         wanted.update(row[2] for row in self._rows["informed"])

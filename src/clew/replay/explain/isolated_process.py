@@ -46,7 +46,7 @@ def isolate_record(side: ExecutionIndex, process: Activity) -> ExecutionRecord:
         return [edge for edge in edges if edge.activity in inside]
 
     used, generated, invalidated = map(own, (record.used, record.generated, record.invalidated))
-    met = {edge.version for edge in (*used, *generated, *invalidated)}
+    accessed = {edge.version for edge in (*used, *generated, *invalidated)}
     execution = record.itself._replace(
         command=process.command,
         cwd=process.cwd or record.itself.cwd,
@@ -66,7 +66,7 @@ def isolate_record(side: ExecutionIndex, process: Activity) -> ExecutionRecord:
         versions={
             key: version._replace(found=not side.writers[key] & inside)
             for key, version in record.versions.items()
-            if key in met
+            if key in accessed
         },
         used=used,
         generated=generated,

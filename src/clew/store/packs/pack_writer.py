@@ -51,7 +51,7 @@ def compress(data: bytes) -> tuple[int, bytes]:
 
 
 class OpenBlock:
-    """A block on its way: being filled, being compressed, written."""
+    """A block that is being filled, being compressed, or written."""
 
     __slots__ = ("_data", "chunks", "files", "length", "stored")
 
