@@ -24,6 +24,7 @@ FINAL = ("done", "failed", "canceled")
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
     project = Project(tmp_path_factory.mktemp("repeats"), **graph_in_turn)
+    project.write("json.py", "open('imported', 'w').close()\n")
     project.write("raw.txt", "3\n1\n2\n")
     project.shell("sort raw.txt > sorted.txt", "--name", "sort")
     project.shell("echo begin; date +%N > now.txt; echo end >&2", "--name", "clock")
@@ -107,6 +108,12 @@ def test_other_parameters_make_a_modification(project: Project, server: Server) 
     refused = ask(server, "executions/slow", parameters=large, status=400)
     assert "the parameters have more than" in refused["title"]
     ask(server, "executions/e999", status=404)
+
+
+def test_the_server_imports_nothing_from_the_project(project: Project, server: Server) -> None:
+    done = finished(server, ask(server, "executions/sort")["id"])
+    assert done["verdict"] == "identical"
+    assert not (project.folder / "imported").exists()
 
 
 def test_no_secret_reaches_a_repeat(server: Server) -> None:

@@ -85,7 +85,8 @@ class WorkerPool:
     def _start_worker(self) -> _Worker:
         holder = os.urandom(16).hex()
         root = os.fspath(self._service.directory.root)
-        command = [sys.executable, "-m", "clew.server.run_workers.worker", root]
+        # -P: it imports nothing from its working directory, which is the project.
+        command = [sys.executable, "-P", "-m", "clew.server.run_workers.worker", root]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -187,7 +187,7 @@ class Installer:
                 return "the server ended"
             if status := self._execute(name, command):
                 return explain(self._output[name], status)
-            if command[1:3] == ["-m", "venv"]:
+            if command[2:4] == ["-m", "venv"]:
                 share_packages(self._directory)
         return None
 
@@ -218,7 +218,8 @@ class Installer:
 
 
 def install_commands(programs: Path, packages: Sequence[str]) -> list[list[str]]:
-    options = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    # -P: nothing is imported from the working directory, which is the project.
+    options = ["-P", "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     if _has_writable_environment():
         return [[sys.executable, *options, *packages]]
     python = programs / "bin" / "python"
@@ -227,7 +228,7 @@ def install_commands(programs: Path, packages: Sequence[str]) -> list[list[str]]
         return [install]
     # `--clear`: an environment without pip was left by an installation that failed.
     return [
-        [sys.executable, "-m", "venv", "--clear", "--system-site-packages", str(programs)],
+        [sys.executable, "-P", "-m", "venv", "--clear", "--system-site-packages", str(programs)],
         install,
     ]
 

@@ -102,7 +102,8 @@ class Planner:
         }
         return LaunchPlan(
             command=(
-                *(python, "-m", "jupyterlab" if has_lab else "jupyter_server"),
+                *(python, str(_LAUNCHERS / "jupyter_main.py")),
+                "jupyterlab" if has_lab else "jupyter_server",
                 f"--config={_LAUNCHERS / 'jupyter_config.py'}",
                 f"--ServerApp.base_url={prefix}",
                 "--ServerApp.port={port}",
@@ -160,7 +161,7 @@ class Planner:
         prefix = viewer_path(viewer)
         return LaunchPlan(
             command=(
-                *(sys.executable, "-m", "clew", "viewer", str(directory), "--json"),
+                *(sys.executable, "-P", "-m", "clew", "viewer", str(directory), "--json"),
                 *("--prefix", prefix, "--port", "0", "--access-digest", "{digest}"),
             ),
             directory=self._root,
