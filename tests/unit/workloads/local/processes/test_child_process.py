@@ -19,12 +19,15 @@ from clew.workloads.local.processes.process_log import ProcessLog
 SPAWN = """
 import os, sys
 # A program in a session of its own, whose parent has ended: as a job that was started with nohup.
+started, starting = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         print("descendant", os.getpid(), flush=True)
         os.execvp("sleep", ["sleep", "600"])
     os._exit(0)
+os.close(starting)
+os.read(started, 1)  # ends when the descendant has printed, and is another program
 os.wait()
 print("ready", flush=True)
 {then}
