@@ -67,6 +67,18 @@ def is_ready(found: Object) -> bool:
     return bool(condition_of(found, "Ready").get("status") == "True")
 
 
+def find_reason(found: Object) -> str | None:
+    """Why a resource is not ready, as the operator says it in its status."""
+    if is_deleting(found):
+        return "It is being deleted."
+    condition = condition_of(found, "Ready")
+    if condition.get("status") == "True":
+        return None
+    if not condition:
+        return "The operator has not looked at it yet."
+    return str(condition.get("message") or condition.get("reason"))
+
+
 def digest_of(document: Object) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

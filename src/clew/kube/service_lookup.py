@@ -16,7 +16,7 @@ from lightkube.core.exceptions import ApiError, ConfigError
 
 from clew.errors import ClewError
 from clew.kube.client import TYPES
-from clew.kube.objects import Key, Object, condition_of, controller_of, dig, is_deleting
+from clew.kube.objects import Key, Object, controller_of, dig, find_reason, is_deleting
 from clew.kube.proxy_route import ProxyRoute, read_route
 from clew.kube.resources.viewers import child_name
 
@@ -70,7 +70,7 @@ class ServiceLookup:
             )
         except (ApiError, httpx2.HTTPError, ConfigError):
             return None
-        return read_reason(found)
+        return find_reason(found)
 
     def _client(self) -> AsyncClient:
         if self._api is None:
@@ -97,18 +97,6 @@ class ServiceLookup:
                 return None
             raise
         return found
-
-
-def read_reason(resource: Object) -> str | None:
-    """Why a resource is not ready, as the operator says it in its status."""
-    if is_deleting(resource):
-        return "It is being deleted."
-    condition = condition_of(resource, "Ready")
-    if condition.get("status") == "True":
-        return None
-    if not condition:
-        return "The operator has not looked at it yet."
-    return str(condition.get("message") or condition.get("reason"))
 
 
 def read_address(key: Key, service: Object | None) -> ServerAddress | None:

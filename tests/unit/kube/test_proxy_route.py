@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.kube.objects import Key
+from clew.kube.objects import Key, find_reason
 from clew.kube.proxy_route import (
     ROUTE_ANNOTATION,
     ProxyRoute,
@@ -14,7 +14,7 @@ from clew.kube.proxy_route import (
     read_route,
     route_annotation,
 )
-from clew.kube.service_lookup import ServerAddress, read_address, read_reason
+from clew.kube.service_lookup import ServerAddress, read_address
 
 TEXT = st.text(max_size=20)
 WAYS = st.builds(
@@ -82,10 +82,10 @@ def resource(**condition: str) -> dict[str, Any]:
 
 def test_the_reason_is_that_of_its_condition() -> None:
     why = "The image cannot be pulled (example.org/none): not found"
-    assert read_reason(resource(status="False", reason="ImageNotPulled", message=why)) == why
-    assert read_reason(resource(status="False", reason="Starting")) == "Starting"
-    assert read_reason(resource(status="True", reason="Running")) is None
-    assert read_reason({"metadata": {}}) == "The operator has not looked at it yet."
+    assert find_reason(resource(status="False", reason="ImageNotPulled", message=why)) == why
+    assert find_reason(resource(status="False", reason="Starting")) == "Starting"
+    assert find_reason(resource(status="True", reason="Running")) is None
+    assert find_reason({"metadata": {}}) == "The operator has not looked at it yet."
     leaving = resource(status="True")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert read_reason(leaving) == "It is being deleted."
+    assert find_reason(leaving) == "It is being deleted."

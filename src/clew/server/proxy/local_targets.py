@@ -2,8 +2,7 @@
 
 from clew.errors import NotFound
 from clew.kube.backend_tokens import HEADER
-from clew.kube.objects import Key
-from clew.kube.service_lookup import read_reason
+from clew.kube.objects import Key, find_reason
 from clew.server.proxy.targets import KINDS, Target, TargetKey
 from clew.workloads.local.local_backend import LocalBackend
 
@@ -26,7 +25,7 @@ class LocalTargets:
     async def explain(self, key: TargetKey) -> str | None:
         """What its condition says."""
         try:
-            return read_reason(self._backend.get(_resource_key(key)))
+            return find_reason(self._backend.get(_resource_key(key)))
         except NotFound:
             return None
 
