@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
 import { ButtonLink } from "@/components/button";
 import { CopyLink } from "@/components/copy-link";
@@ -10,6 +11,7 @@ import { Tabs } from "@/components/tabs";
 import { ContentDiff } from "./content-diff";
 import { Differences } from "./differences";
 import { EntryList } from "./entry-list";
+import { distinguish } from "./entry-names";
 import { EnvironmentDiff } from "./environment-diff";
 import { MetricPlots } from "./metric-plots";
 import { ParallelTab } from "./parallel-tab";
@@ -34,6 +36,7 @@ export function ComparePage() {
     refetchInterval: ({ state }) =>
       state.data?.entries.some((entry) => entry.state === "running") ? ACTIVE_MILLISECONDS : false,
   });
+  const comparison = useMemo(() => data && { ...data, entries: distinguish(data.entries) }, [data]);
   const change = (changed: Partial<CompareSearch>) =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
   if (ids.length < 2) {
@@ -62,7 +65,7 @@ export function ComparePage() {
       actions={<CopyLink />}
     >
       {error && <ErrorCard error={error} retry={refetch} />}
-      {!data ? (
+      {!data || !comparison ? (
         !error && <Skeleton lines={10} />
       ) : (
         <>
@@ -96,7 +99,7 @@ export function ComparePage() {
                       />
                     </div>
                     <Differences
-                      comparison={data}
+                      comparison={comparison}
                       baseline={baseline}
                       all={search.all ?? false}
                       query={search.q ?? ""}
@@ -110,25 +113,29 @@ export function ComparePage() {
                 content: (
                   <div className="flex flex-col gap-4">
                     <NameFilter search={search} onChange={change} />
-                    <MetricPlots comparison={data} {...props} />
+                    <MetricPlots comparison={comparison} {...props} />
                   </div>
                 ),
               },
               {
                 id: "parallel",
                 label: "Parallel coordinates",
-                content: <ParallelTab comparison={data} {...props} />,
+                content: <ParallelTab comparison={comparison} {...props} />,
               },
               {
                 id: "scatter",
                 label: "Scatter",
-                content: <ScatterTab comparison={data} {...props} />,
+                content: <ScatterTab comparison={comparison} {...props} />,
               },
-              { id: "code", label: "Code", content: <ContentDiff comparison={data} {...props} /> },
+              {
+                id: "code",
+                label: "Code",
+                content: <ContentDiff comparison={comparison} {...props} />,
+              },
               {
                 id: "environment",
                 label: "Environment",
-                content: <EnvironmentDiff comparison={data} {...props} />,
+                content: <EnvironmentDiff comparison={comparison} {...props} />,
               },
             ]}
           />
