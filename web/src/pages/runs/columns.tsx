@@ -191,7 +191,7 @@ export function findColumn(id: string): Column | undefined {
     id,
     header: name,
     kind: SHORT[place] as Column["kind"],
-    width: Math.min(160, Math.max(92, 44 + name.length * 8)),
+    width: Math.min(150, Math.max(92, 44 + name.length * 8)),
     align: "right",
     sort: id,
     cell: (activity) => {

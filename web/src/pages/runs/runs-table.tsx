@@ -10,7 +10,7 @@ import { focusRow, useTableKeys } from "./use-table-keys";
 
 const OVERSCAN = 10;
 const CHECKBOX = 40;
-const NAME = "min(260px, 52vw)";
+const NAME = "min(228px, 52vw)";
 const MENU = 48;
 const BOTTOM = 24;
 const LEAST_HEIGHT = 320;
