@@ -146,6 +146,9 @@ def test_tags_notes_and_files(web_app: WebApp) -> None:
     page.get_by_role("tab", name="Environment").click()
     expect(page.get_by_label("Machine")).to_contain_text("architecture")
     assert_accessible(page)
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Open a TensorBoard").click()
+    expect(page).to_have_url(re.compile(r"/tensorboards/new\?run=e1$"))
     web_app.assert_no_errors()
 
 

@@ -24,7 +24,7 @@ function download(address: string): void {
   link.click();
 }
 
-/** Export in a form that other programs read, and delete. */
+/** Export in a form that other programs read, its logs in a TensorBoard, and delete. */
 export function ExecutionMenu({ execution }: { execution: Execution }) {
   const [deleting, setDeleting] = useState(false);
   const navigate = useNavigate();
@@ -51,6 +51,12 @@ export function ExecutionMenu({ execution }: { execution: Execution }) {
           </IconButton>
         }
         items={[
+          {
+            label: "Open a TensorBoard…",
+            disabled: running,
+            why: running ? "it runs" : undefined,
+            onSelect: () => void navigate({ to: "/tensorboards/new", search: { run: id } }),
+          },
           {
             label: "Copy the uid",
             onSelect: () => void navigator.clipboard.writeText(execution.uid),

@@ -8,7 +8,7 @@ import { ConfirmDialog } from "@/components/dialog";
 import { Menu } from "@/components/menu";
 import { isActive, type Run } from "./use-run";
 
-/** Archive and delete, as Kubeflow does it; and the compiled pipeline. */
+/** Its logs in a TensorBoard, its lineage; archive and delete, as Kubeflow does it. */
 export function RunMenu({ run, onError }: { run: Run; onError: (error: unknown) => void }) {
   const [deleting, setDeleting] = useState(false);
   const client = useQueryClient();
@@ -24,6 +24,16 @@ export function RunMenu({ run, onError }: { run: Run; onError: (error: unknown) 
           </IconButton>
         }
         items={[
+          {
+            label: "Open a TensorBoard…",
+            onSelect: () =>
+              void navigate({ to: "/tensorboards/new", search: { run: run.id ?? run.uid } }),
+          },
+          {
+            label: "Export its lineage…",
+            onSelect: () =>
+              void navigate({ to: "/lineage", search: { target: run.id ?? run.uid } }),
+          },
           { label: "Copy the uid", onSelect: () => void navigator.clipboard.writeText(run.uid) },
           {
             label: "Archive",
