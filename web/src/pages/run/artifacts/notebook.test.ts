@@ -47,3 +47,11 @@ test("survives malformed cells", () => {
   expect(cells).toHaveLength(3);
   expect(cells?.every(({ outputs }) => outputs.length === 0)).toBe(true);
 });
+
+test.each([
+  { output_type: "display_data", data: { "image/svg+xml": "<svg>\ud800</svg>" } },
+  { output_type: "stream", text: [{ toString: 1, valueOf: 1 }] },
+])("values that cannot be written are no notebook: %j", (output) => {
+  const json = JSON.stringify({ cells: [{ cell_type: "code", outputs: [output] }] });
+  expect(readNotebook(json)).toBeNull();
+});

@@ -27,14 +27,16 @@ function text(value: unknown): string {
   return typeof found === "string" ? found.slice(0, MAX_TEXT) : "";
 }
 
-/** Null: it is not a notebook of version 4. */
+/** Null: it is not a notebook of version 4, or has values that cannot be texts or addresses. */
 export function readNotebook(json: string): Cell[] | null {
-  let found: Fields;
   try {
-    found = fields(JSON.parse(json));
+    return readCells(fields(JSON.parse(json)));
   } catch {
     return null;
   }
+}
+
+function readCells(found: Fields): Cell[] | null {
   if (!Array.isArray(found.cells)) return null;
   return found.cells.slice(0, MAX_CELLS).map((one): Cell => {
     const cell = fields(one);
