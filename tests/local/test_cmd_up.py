@@ -108,6 +108,15 @@ def test_what_a_killed_server_ran_ends_and_starts_again(tmp_path: Path) -> None:
     wait_until("the end of everything", lambda: not marked(project))
 
 
+def test_the_next_one_waits_until_one_that_is_ending_has_ended(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    with run_up(project) as server:
+        browse(server)
+        server.process.send_signal(signal.SIGTERM)
+        with run_up(project) as following, following.client() as client:
+            assert client.get("/api/v1/backend").status_code == 200
+
+
 def test_ports(tmp_path: Path) -> None:
     project = Project(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _PORTS = range(8100, 8120, 2)
 """Tried in this order; each with the next one, for notebooks."""
-_WAIT_SECONDS = 5.0
-"""For the address of a server that is just starting."""
+_WAIT_SECONDS = 15.0
+"""For a server that is starting or ending."""
 
 
 @click.command(
@@ -50,14 +50,15 @@ def command(port: int | None, idle_minutes: float | None, no_browser: bool, as_j
     its address is printed.
     """
     from clew.errors import Busy
-    from clew.server import workload_source
+    from clew.server.workload_source import from_this_machine
 
     project = _open_project()
     try:
-        workloads = workload_source.from_this_machine(project.directory, idle_minutes)
+        workloads = from_this_machine(project.directory, idle_minutes)
     except Busy:
-        _show_running(project, no_browser=no_browser, as_json=as_json)
-        return
+        if _show_running(project, no_browser=no_browser, as_json=as_json):
+            return
+        workloads = from_this_machine(project.directory, idle_minutes)
 
     from clew.kube.backend_tokens import token_digest
     from clew.server.listener import serve
@@ -105,8 +106,9 @@ def _open_project() -> LocalProject:
     return project
 
 
-def _show_running(project: LocalProject, *, no_browser: bool, as_json: bool) -> None:
-    """Print and open the address of the server that already serves this project."""
+def _show_running(project: LocalProject, *, no_browser: bool, as_json: bool) -> bool:
+    """Print and open the address of the server that already serves this project; False: that one
+    has ended meanwhile."""
     import hmac
 
     from clew.errors import Busy
@@ -116,7 +118,7 @@ def _show_running(project: LocalProject, *, no_browser: bool, as_json: bool) -> 
 
     running = find_running(lock_path(project.directory), _WAIT_SECONDS)
     if running is None:
-        raise Busy("another `clew up` of this project is starting or ending", hint="clew up")
+        return False
     token = project.settings.token or project.directory.token.read_text().strip()
     if not hmac.compare_digest(token_digest(token), running.token_digest):
         raise Busy(
@@ -127,6 +129,7 @@ def _show_running(project: LocalProject, *, no_browser: bool, as_json: bool) -> 
     print_message(f"clew: {project.root} is already being served; this is its address")
     if not no_browser:
         _open_browser(f"{running.address}/?token={token}", wait=True)
+    return True
 
 
 def _show(address: str, token: str, apps: str | None, *, running: bool, as_json: bool) -> None:

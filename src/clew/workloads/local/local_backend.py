@@ -74,6 +74,7 @@ class LocalBackend:
 
     def begin_close(self) -> None:
         """Begin to end all processes."""
+        self.lock.withdraw()
         self._supervisor.begin_close()
 
     def close(self) -> None:

@@ -46,6 +46,10 @@ class ServerLock:
         """Tell other processes where this server is."""
         os.pwrite(self._descriptor, json.dumps(server._asdict()).encode(), 0)
 
+    def withdraw(self) -> None:
+        """Tell them that this server is ending: it no longer has an address."""
+        os.ftruncate(self._descriptor, 0)
+
     def close(self) -> None:
         os.close(self._descriptor)
 
@@ -53,8 +57,8 @@ class ServerLock:
 def find_running(
     path: Path, seconds: float, *, clock: Callable[[], float] = time.monotonic
 ) -> RunningServer | None:
-    """The server that holds the lock. Waits for so long if it has not said its address yet; None:
-    it did not, or it has ended."""
+    """The server that holds the lock. Waits for so long while it has no address, because it is
+    starting or ending; None: it still has none, or has ended."""
     end = clock() + seconds
     while True:
         with suppress(OSError, ValueError, TypeError, KeyError), path.open("rb") as file:

@@ -29,6 +29,8 @@ def test_only_one_server_holds_it_and_others_find_its_address(tmp_path: Path) ->
     with pytest.raises(Busy):
         ServerLock(tmp_path / "lock")
     assert find_running(tmp_path / "lock", 0) == SERVER
+    lock.withdraw()
+    assert find_running(tmp_path / "lock", 0) is None, "it is ending"
     lock.close()
     assert find_running(tmp_path / "lock", 0) is None
     ServerLock(tmp_path / "lock").close()
