@@ -113,6 +113,8 @@ def test_the_next_one_waits_until_one_that_is_ending_has_ended(tmp_path: Path) -
     with run_up(project) as server:
         browse(server)
         server.process.send_signal(signal.SIGTERM)
+        lock = project.folder / ".clew" / "workloads" / "lock"
+        wait_until("the beginning of its end", lambda: not lock.read_text())
         with run_up(project) as following, following.client() as client:
             assert client.get("/api/v1/backend").status_code == 200
 
