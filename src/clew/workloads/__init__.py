@@ -4,9 +4,7 @@
     forms               the administrator's form defaults, and a filled-in form to resources
     notebooks, tensorboards, volumes   their state in plain words, and their list entries
     listings            all of them, and what forms offer
-    creation, edits, deletion   create, change and delete resources
-    pod_rules           what users may not put into a Pod
-    open_tensorboard    the one that shows some logs
+    changes             create, edit and delete resources
     log_stream          the log of a container
     details             everything about one resource
     quotas              how much of a quota is used

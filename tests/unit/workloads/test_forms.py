@@ -8,7 +8,7 @@ from tests.unit.workloads.json_values import bodies
 
 from clew.errors import ClewError, NotFound, UsageError
 from clew.kube.objects import Json
-from clew.workloads.edits import apply_form
+from clew.workloads.changes.edits import apply_form
 from clew.workloads.forms.notebook_form import NotebookRequest, build_notebook
 from clew.workloads.forms.spawner_config import FormDefaults, SpawnerConfig
 from clew.workloads.local.validation import check_resource

@@ -9,9 +9,9 @@ from tests.unit.workloads.json_values import VALUES, bodies
 
 from clew.errors import ClewError, NotAllowed, UsageError
 from clew.kube.objects import Json
+from clew.workloads.changes.pod_rules import check_edit, check_host_access
 from clew.workloads.forms.notebook_form import build_notebook
 from clew.workloads.forms.spawner_config import FormDefaults
-from clew.workloads.pod_rules import check_edit, check_host_access
 
 HOST_VOLUME = {"hostPath": {"path": "/srv/{notebook-name}"}}
 FREE = FormDefaults({"dataVolumes": {"value": [{"mount": "/s", "existingSource": HOST_VOLUME}]}})

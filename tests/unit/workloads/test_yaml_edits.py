@@ -9,8 +9,8 @@ import clew
 from clew.errors import Conflict, UsageError
 from clew.kube.objects import Json, Key, annotations_of
 from clew.workloads import annotations
+from clew.workloads.changes.edits import replace_yaml
 from clew.workloads.details import to_yaml
-from clew.workloads.edits import replace_yaml
 from clew.workloads.forms.spawner_config import FormDefaults
 from clew.workloads.local.local_backend import LocalBackend
 

@@ -21,9 +21,9 @@ from clew.server.kubeflow.app_routes import add_configurations, make_router
 from clew.server.kubeflow.request_body import Body, RequestKey, describe_body
 from clew.server.v1.dependencies import BackendDep, FormDefaultsDep, Namespace
 from clew.workloads.backend import Backend
-from clew.workloads.creation import create_notebook as create
+from clew.workloads.changes.creation import create_notebook as create
+from clew.workloads.changes.edits import set_stopped
 from clew.workloads.details import status_of
-from clew.workloads.edits import set_stopped
 from clew.workloads.events import events_about
 from clew.workloads.listings import list_claim_sizes, list_gpu_vendors
 from clew.workloads.listings import list_notebooks as list_items

@@ -6,7 +6,7 @@ from clew.kube.objects import Key, name_of
 from clew.server.kubeflow.app_routes import add_configurations, make_router
 from clew.server.kubeflow.request_body import Body, RequestKey, describe_body
 from clew.server.v1.dependencies import BackendDep, Namespace
-from clew.workloads.creation import create_tensorboard as create
+from clew.workloads.changes.creation import create_tensorboard as create
 from clew.workloads.listings import list_tensorboards as list_items
 
 router = make_router("tensorboards")

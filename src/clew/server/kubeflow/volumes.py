@@ -6,9 +6,9 @@ from clew.kube.objects import Key
 from clew.server.kubeflow.app_routes import make_router
 from clew.server.kubeflow.request_body import Body, RequestKey, describe_body
 from clew.server.v1.dependencies import BackendDep, Namespace
-from clew.workloads.creation import create_viewer as open_viewer
-from clew.workloads.creation import create_volume as create
-from clew.workloads.deletion import delete_volume as delete
+from clew.workloads.changes.creation import create_viewer as open_viewer
+from clew.workloads.changes.creation import create_volume as create
+from clew.workloads.changes.deletion import delete_volume as delete
 from clew.workloads.events import events_about
 from clew.workloads.listings import list_volumes as list_items
 

@@ -10,8 +10,8 @@ from clew.errors import UsageError
 from clew.server.kubeflow.request_body import Body, describe_body
 from clew.server.v1.dependencies import BackendDep, FormDefaultsDep, Namespace
 from clew.server.v1.document_router import DocumentRouter
+from clew.workloads.changes.edits import change, replace_yaml
 from clew.workloads.details import describe, key_for
-from clew.workloads.edits import change, replace_yaml
 
 router = DocumentRouter(tags=["workloads"])
 

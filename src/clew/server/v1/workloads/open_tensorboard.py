@@ -10,9 +10,9 @@ from clew.documents.workloads import OpenedTensorboard
 from clew.errors import NotAllowed, UsageError
 from clew.server.v1.dependencies import BackendDep, Namespace, ProjectDep, Text
 from clew.server.v1.document_router import DocumentRouter
+from clew.workloads.changes.open_tensorboard import open_tensorboard as open_logs
 from clew.workloads.local.resource_files import NAMESPACE
 from clew.workloads.local.volume_directories import PROJECT
-from clew.workloads.open_tensorboard import open_tensorboard as open_logs
 
 router = DocumentRouter(tags=["workloads"])
 

@@ -9,9 +9,9 @@ from clew.errors import Exists
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Key, dig, is_deleting, name_of
 from clew.workloads.backend import Backend
-from clew.workloads.creation import create_tensorboard
+from clew.workloads.changes.creation import create_tensorboard
+from clew.workloads.changes.edits import set_stopped
 from clew.workloads.details import path_of
-from clew.workloads.edits import set_stopped
 
 _MAX_LABEL = 30
 

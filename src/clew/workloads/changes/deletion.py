@@ -6,7 +6,7 @@ from clew.errors import Conflict, NotFound
 from clew.kube.cluster_cache import workload_of_pod
 from clew.kube.objects import Key, Object, controller_of, dig, name_of
 from clew.workloads.backend import Backend
-from clew.workloads.creation import key_of
+from clew.workloads.changes.creation import key_of
 from clew.workloads.volumes import is_viewer_pod
 
 

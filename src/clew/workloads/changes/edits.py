@@ -15,12 +15,12 @@ from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Json, Key, Object, annotations_of, dig, format_time
 from clew.workloads import annotations
 from clew.workloads.backend import Backend
+from clew.workloads.changes.pod_rules import check_edit, check_host_access
 from clew.workloads.details import to_yaml
 from clew.workloads.forms.notebook_form import Form
 from clew.workloads.forms.notebook_volumes import SHARED_MEMORY, Volumes
 from clew.workloads.forms.spawner_config import FormDefaults
 from clew.workloads.notebooks import container_of
-from clew.workloads.pod_rules import check_edit, check_host_access
 
 _RESOURCES = ("cpu", "cpuLimit", "memory", "memoryLimit", "gpus")
 _VOLUMES = ("workspace", "datavols", "shm")
