@@ -276,7 +276,7 @@ def test_the_pages_fit_a_phone(web_app: WebApp) -> None:
     size = page.viewport_size
     page.set_viewport_size(PHONE)
     for path in (
-        *("/notebooks", "/notebooks/new", "/notebooks/local/notebook-1?tab=advanced"),
+        *("/notebooks", "/notebooks/new", "/volumes/local/project?tab=advanced"),
         *("/tensorboards", "/tensorboards/new", "/volumes", "/volumes/new"),
     ):
         open_path(page, web_app.server, path)
