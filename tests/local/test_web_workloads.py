@@ -232,9 +232,7 @@ def test_a_missing_program_is_installed_on_demand(web_app: WebApp) -> None:
 
 
 def test_the_keyboard_does_everything(web_app: WebApp) -> None:
-    page = web_app.open("/notebooks")
-    page.get_by_role("link", name="New notebook").focus()
-    page.keyboard.press("Enter")
+    page = web_app.open("/notebooks/new")
     name = page.get_by_label("Name")
     name.focus()
     page.keyboard.press("Control+A")
