@@ -231,44 +231,6 @@ def test_a_missing_program_is_installed_on_demand(web_app: WebApp) -> None:
     web_app.assert_no_errors()
 
 
-def test_the_keyboard_does_everything(web_app: WebApp) -> None:
-    page = web_app.open("/notebooks/new")
-    name = page.get_by_label("Name")
-    name.focus()
-    page.keyboard.press("Control+A")
-    page.keyboard.type("Typed")
-    page.keyboard.press("Enter")
-    expect(name).to_be_focused()
-    expect(name).to_have_attribute("aria-invalid", "true")
-    page.keyboard.press("Control+A")
-    page.keyboard.type("a-typed")
-    page.keyboard.press("Enter")
-    expect(row_of(page, "a-typed")).to_be_visible()
-
-    page.keyboard.press("/")
-    page.keyboard.type("a-typ")
-    expect(page).to_have_url(re.compile("filter=a-typ"))
-    expect(page.get_by_role("row")).to_have_count(2)
-    page.reload()
-    expect(page.get_by_label("Filter notebooks")).to_have_value("a-typ")
-    row_of(page, "a-typed").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1, name="a-typed", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Delete").focus()
-    page.keyboard.press("Enter")
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
-    page.keyboard.press("Enter")
-    dialog.get_by_role("button", name="Delete").focus()
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile("/notebooks$"))
-    expect(row_of(page, "a-typed")).to_have_count(0)
-    # The page may ask for the notebook once more while it is left.
-    web_app.assert_no_errors("a-typed", "status of 404")
-
-
 def test_the_pages_fit_a_phone(web_app: WebApp) -> None:
     page = web_app.page
     size = page.viewport_size
