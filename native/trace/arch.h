@@ -6,7 +6,7 @@
 #ifndef CLEW_ARCH_H
 #define CLEW_ARCH_H
 
-#include "exec.h"
+#include "exec/exec.h"
 
 #include <elf.h>
 #include <linux/audit.h>

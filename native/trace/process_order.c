@@ -5,7 +5,7 @@
  * feeds it. So when no process moves any more, the one that was held last goes on. It also goes on after a
  * while in which all others only sleep, or after a long time in any case: a process may be polling for it. */
 #include "arch.h"
-#include "syscalls.h"
+#include "syscalls/syscalls.h"
 #include "tasks.h"
 
 #include <stdio.h>

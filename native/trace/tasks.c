@@ -2,9 +2,9 @@
  *
  * ptrace reports thread ids, records name images: a task belongs to a proc, and a proc runs one image at a
  * time. A proc outlives its last task while it has children, because they refer to it as their parent. */
-#include "exec.h"
-#include "pinning.h"
-#include "records.h"
+#include "exec/exec.h"
+#include "pinning/pinning.h"
+#include "records/records.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -90,7 +90,7 @@ void procs_each(void (*each)(struct proc *proc, void *with), void *with);
 uint32_t image_number(void); /* a new one */
 uint64_t hash_bytes(uint64_t seed, const void *data, size_t size);
 
-/* main.c */
+/* ptrace_stops.c and main.c */
 void resume(struct task *task, int request, int signal);
 void fail(const char *what) __attribute__((noreturn)); /* prints errno and exits with 125 */
 void *must(void *memory);			       /* fails if an allocation did */

@@ -1,6 +1,6 @@
 /* No library is injected on aarch64: every call of interest stops, as those of static programs on x86-64. So
  * there is no call to detour and nothing to set up. */
-#include "../library.h"
+#include "library/library.h"
 
 void early_set_library(const char *path) { (void)path; }
 void early_finish(struct task *task, int64_t result) { (void)task, (void)result; }

@@ -1,5 +1,5 @@
 /* Registers of aarch64. x0 holds the first argument of a call and, when it returns, the result. */
-#include "../arch.h"
+#include "arch.h"
 
 #include <elf.h>
 #include <sys/ptrace.h>

@@ -13,9 +13,9 @@
  * - while no second thread can be about to run them.
  *
  * Everywhere else nothing changes, and the call stops. */
-#include "../arch.h"
-#include "../library.h"
-#include "../memory.h"
+#include "arch.h"
+#include "library/library.h"
+#include "memory.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  * after it. The tracer replaces that call by an mmap of the two pages (inject_layout.h). Then it sends the
  * loader through the entry point of the library, which opens the ring, and back to make its call again. Where
  * anything is not as expected, the call is made as it was, and the constructor does the set-up later. */
-#include "../exec.h"
-#include "../library.h"
-#include "../memory.h"
+#include "exec/exec.h"
+#include "library/library.h"
+#include "memory.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Registers of x86-64, and of i386 programs there. */
-#include "../arch.h"
+#include "arch.h"
 
 #include <elf.h>
 #include <stddef.h>

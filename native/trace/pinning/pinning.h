@@ -2,8 +2,8 @@
 #ifndef CLEW_PINNING_H
 #define CLEW_PINNING_H
 
-#include "exec.h"
-#include "syscalls.h"
+#include "exec/exec.h"
+#include "syscalls/syscalls.h"
 
 #define SEED 16
 #define SECOND 1000000000ll /* clocks count nanoseconds */

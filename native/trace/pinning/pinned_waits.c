@@ -3,8 +3,8 @@
  * A sleep moves the clock by the requested time, and so does a wait that times out. They take real time. A
  * wait until a moment of the pinned clock is turned into one until the real moment that is as far away. */
 #include "arch.h"
-#include "pinning.h"
-#include "syscalls.h"
+#include "pinning/pinning.h"
+#include "syscalls/syscalls.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -3,10 +3,10 @@
  * The filter stops the calls that read them, only in a pinned run, and the tracer answers. So it works in
  * static and Go programs, too. clocks.c has the clock, pinned_waits.c the waits, random.c the random numbers,
  * random_devices.c /dev/urandom. */
-#include "exec.h"
+#include "exec/exec.h"
 #include "memory.h"
-#include "pinning.h"
-#include "syscalls.h"
+#include "pinning/pinning.h"
+#include "syscalls/syscalls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

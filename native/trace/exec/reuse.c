@@ -5,9 +5,9 @@
  * record (R_ASK, docs/formats/trace.md) and carries copies of the descriptors that the program would write
  * to; the answer is a `struct answer`. Nothing is asked about a file that cannot be executed. */
 #include "arch.h"
-#include "exec.h"
+#include "exec/exec.h"
 #include "memory.h"
-#include "records.h"
+#include "records/records.h"
 
 #include <errno.h>
 #include <fcntl.h>

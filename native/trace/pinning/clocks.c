@@ -6,8 +6,8 @@
  * how long it takes, never goes back, and loops that wait for a time end. The other clocks are real. */
 #include "arch.h"
 #include "memory.h"
-#include "pinning.h"
-#include "syscalls.h"
+#include "pinning/pinning.h"
+#include "syscalls/syscalls.h"
 
 #include <errno.h>
 #include <stdlib.h>

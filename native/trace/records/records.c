@@ -2,11 +2,11 @@
  *
  * What an image observes is recorded once per image: a program that stats a file a thousand times in the
  * same state learns nothing new. */
-#include "exec.h"
-#include "library.h"
+#include "exec/exec.h"
+#include "library/library.h"
 #include "memory.h"
-#include "records.h"
-#include "syscalls.h"
+#include "records/records.h"
+#include "syscalls/syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

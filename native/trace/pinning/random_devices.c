@@ -5,7 +5,7 @@
  * recognized by its number, so it does not matter by what name it was opened or how it was inherited. */
 #include "arch.h"
 #include "memory.h"
-#include "pinning.h"
+#include "pinning/pinning.h"
 
 #include <dirent.h>
 #include <errno.h>

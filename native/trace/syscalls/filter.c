@@ -8,8 +8,8 @@
  *   SECCOMP_RET_TRACE   the call stops (PTRACE_EVENT_SECCOMP) before it runs
  *   SECCOMP_RET_ERRNO   the call fails; used for calls that would bypass the tracer */
 #include "arch.h"
-#include "pinning.h"
-#include "syscalls.h"
+#include "pinning/pinning.h"
+#include "syscalls/syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * Most programs of a run see the same files, so each distinct observation is described once (R_OPEN or
  * R_LOOK with a number). Who made it is written as numbers, many in one record (R_SEEN): this keeps traces
  * of large builds small. */
-#include "records.h"
+#include "records/records.h"
 
 #include <stdlib.h>
 

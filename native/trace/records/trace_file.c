@@ -3,7 +3,7 @@
  * The trace is a file, which serves as the buffer between tracer and reader: a slow reader never slows the
  * command. A byte on the notify pipe tells the reader that there is more. No byte is sent if the only new
  * records say who made observations that are already known (R_SEEN): these can wait. */
-#include "records.h"
+#include "records/records.h"
 
 #include <errno.h>
 #include <fcntl.h>

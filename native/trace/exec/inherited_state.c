@@ -3,10 +3,10 @@
  * see of files behave alike.
  *
  * The list is filled for one program at a time, then written. */
-#include "exec.h"
-#include "library.h"
+#include "exec/exec.h"
+#include "library/library.h"
 #include "memory.h"
-#include "records.h"
+#include "records/records.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,17 +4,24 @@
 
 #include "tasks.h"
 
-/* images.c */
+/* exec_arguments.c */
 struct list { /* arguments or variables */
 	char **items;
 	unsigned count;
 	size_t bytes;
 };
+void list_read(struct list *list, pid_t tid, uint64_t address, size_t word);
+void list_free(struct list *list);
 void list_out(const struct list *list);
+int64_t variables_number(const struct list *list); /* writes the list if it is new */
+
+/* images.c */
 bool image_enter(struct task *task, const char *path); /* whether the tracer must stop when it returns */
 bool image_outcome_pending(const struct task *task);   /* an exec whose outcome the next stop tells */
 void image_started(struct task *task);		       /* the exec succeeded */
 void image_failed(struct task *task);		       /* it did not */
+
+/* descriptors.c */
 void image_record_descriptors(struct proc *proc, bool files);
 void image_ending(struct proc *proc);
 

@@ -2,9 +2,9 @@
  *
  * The tracer drains a ring at every stop of its process, before every change by any process, and at every
  * tick. Processes can write anything into this memory, so nothing in it is trusted. */
-#include "library.h"
+#include "library/library.h"
 #include "memory.h"
-#include "records.h"
+#include "records/records.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,12 +3,12 @@
  * It reads the paths from the memory of the process, notes the state of the file, and keeps content that
  * the call would destroy (snapshots.c). This is the last moment for that: the process is stopped, and the
  * call has not changed anything yet. syscall_exit.c records the outcome. */
-#include "exec.h"
-#include "library.h"
+#include "exec/exec.h"
+#include "library/library.h"
 #include "memory.h"
-#include "pinning.h"
-#include "records.h"
-#include "syscalls.h"
+#include "pinning/pinning.h"
+#include "records/records.h"
+#include "syscalls/syscalls.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>

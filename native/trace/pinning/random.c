@@ -5,8 +5,8 @@
  * that race do not take numbers from each other. */
 #include "arch.h"
 #include "memory.h"
-#include "pinning.h"
-#include "syscalls.h"
+#include "pinning/pinning.h"
+#include "syscalls/syscalls.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,12 +2,12 @@
  *
  * A call that succeeded is a use or a change. A call that failed is recorded, too: that a file was absent
  * or could not be created is something the program learnt, and a repeat must find it the same. */
-#include "exec.h"
-#include "library.h"
+#include "exec/exec.h"
+#include "library/library.h"
 #include "memory.h"
-#include "pinning.h"
-#include "records.h"
-#include "syscalls.h"
+#include "pinning/pinning.h"
+#include "records/records.h"
+#include "syscalls/syscalls.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  * bytes between belong to it and its descendants, unless another process that has the output open wrote
  * meanwhile. That is noticed by how many bytes each of these has written in total (/proc/PID/io). Only
  * programs that have the output open are looked at: a program whose output goes elsewhere costs nothing. */
-#include "library.h"
-#include "records.h"
+#include "library/library.h"
+#include "records/records.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  * Columns: numbers on x86-64, i386 and aarch64, what the call does, when the filter stops it; then the numbers of the arguments that
  * hold directory descriptor, path and flags, and for calls with two paths the second directory and path.
  * -1: there is none. Flags -2: the call never follows a link (lstat). */
-#include "syscalls.h"
+#include "syscalls/syscalls.h"
 #include "arch.h"
 
 const struct call calls[] = {

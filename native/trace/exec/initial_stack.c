@@ -5,8 +5,8 @@
  * the arguments of execve: no other thread can use this memory yet, and the calling process, which may share
  * its memory with a parent that goes on (vfork), is never changed. */
 #include "arch.h"
-#include "exec.h"
-#include "library.h"
+#include "exec/exec.h"
+#include "library/library.h"
 #include "memory.h"
 
 #include <elf.h>

@@ -3,9 +3,9 @@
  * Content is kept if a process of this run has read it, or if it remains part of the changed file (an
  * append). The call waits meanwhile, so the bytes are those that were read. A reflink where the file system
  * can; a hard link where only the name goes away; otherwise a copy. Nothing else is ever copied. */
-#include "library.h"
+#include "library/library.h"
 #include "memory.h"
-#include "records.h"
+#include "records/records.h"
 
 #include <errno.h>
 #include <fcntl.h>

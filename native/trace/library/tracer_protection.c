@@ -5,7 +5,7 @@
  * or directories through /proc, or trace it. But programs must open the library and the ring through some
  * process. That is the holder, which has nothing else. Seccomp's strict mode lets it do nothing but wait for
  * the end of the tracer, so an attacker gains nothing by taking it over. */
-#include "library.h"
+#include "library/library.h"
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
