@@ -4,10 +4,12 @@
 
     python native/build.py FOLDER [--machine aarch64] [--strict]
 
-FOLDER gets the static executables `clew-trace` and `clew-sandbox`; `libclew-inject.so`, the library
-that clew-trace injects on x86-64; and `libclew-chunk.so`, which cuts files into chunks. None needs
-a libc, so one build runs on every Linux of its architecture. For another architecture than this
-machine's, the compiler is Zig (PyPI: ziglang), which brings the headers and the libc of each.
+FOLDER gets the static executables `clew-trace`, `clew-sandbox`, `clew-layer`, `clew-mount` and
+`clew-step`;
+`libclew-inject.so`, the library that clew-trace injects on x86-64; and `libclew-chunk.so`, which
+cuts files into chunks. None needs a libc, so one build runs on every Linux of its architecture. For
+another architecture than this machine's, the compiler is Zig (PyPI: ziglang), which brings the
+headers and the libc of each.
 A build that is newer than every source is left alone, so calling it each time costs nothing.
 Only the standard library is used: this runs before anything is installed.
 """
@@ -34,6 +36,12 @@ PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "clew-trace": ("trace", ("-static", "-pthread")),
     # Static: it starts in a fraction of a millisecond.
     "clew-sandbox": ("sandbox", ("-static",)),
+    # Static: it runs in whatever root file system the agent has.
+    "clew-layer": ("layer", ("-static",)),
+    # Static: it runs in whatever container has a layer.
+    "clew-mount": ("mount", ("-static",)),
+    # Static: it runs in the image of any task.
+    "clew-step": ("step", ("-static",)),
     # x86-64 only. No libc: the library is loaded into programs built against any libc, or against
     # none, so the compiler must not turn a loop into a call of strlen or memcpy either.
     "libclew-inject.so": (
@@ -52,7 +60,7 @@ PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 
-FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", f"-I{HERE}")
+FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", f"-I{HERE}", f"-I{HERE}/trace")
 
 
 class NotBuilt(Exception):
@@ -77,7 +85,8 @@ def build(folder: Path, *, machine: str | None = None, strict: bool = False) -> 
     folder.mkdir(parents=True, exist_ok=True)
     for name, (part, flags) in PRODUCTS.items():
         if machine == "x86_64" or part != "inject":
-            sources = [*(HERE / part).glob("*.c"), *(HERE / part / machine).glob("*.c")]
+            others = {HERE / part / other for other in MACHINES if other != machine}
+            sources = [path for path in (HERE / part).rglob("*.c") if path.parent not in others]
             _product(folder / name, sorted(sources), [*compiler, *flags], strict=strict)
 
 

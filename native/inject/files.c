@@ -12,7 +12,7 @@
 
 #include "inject.h"
 
-/* The same flags as in the filter (trace/filter.c), which stops these opens even when they come from here. */
+/* The same flags as in the filter (trace/syscalls/filter.c), which stops these opens even when they come from here. */
 #define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 
 extern void *malloc(size_t) __attribute__((weak));
