@@ -1,6 +1,6 @@
 """The database: connections to SQLite or PostgreSQL, and the migrations.
 
-Contains opening, transactions, retries and the translation of drivers' errors. Never contains
+Contains connections, transactions, retries and the translation of drivers' errors. Never contains
 queries or rules: each package keeps its SQL in its own modules. Imported by `prov` and above.
 """
 

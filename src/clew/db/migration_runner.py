@@ -10,7 +10,7 @@ from pathlib import Path
 
 from clew.errors import ClewError
 
-LATEST = 11
+LATEST = 18
 """The newest version; a test compares it with the files."""
 
 _DIRECTORY = Path(__file__).parent / "migrations"

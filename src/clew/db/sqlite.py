@@ -20,8 +20,8 @@ from pathlib import Path
 
 from clew.db import migration_runner
 from clew.db.connection_interface import VALUES, Connection, Result, Row
+from clew.disk_reserve import is_full
 from clew.errors import MAKE_ROOM, Busy, ClewError, Damaged, Full, NotAllowed
-from clew.reserve_file import is_full
 
 PATIENCE = 30.0
 """Seconds to wait for another writer before giving up."""
@@ -45,7 +45,8 @@ class SQLite(Connection):
         self._patience = patience
         self._cache = cache
         self._disk_full = False
-        """No room: there is no connection, and questions are answered one by one."""
+        """The disk is full: there is no open connection, and each query opens the file for
+        itself."""
         try:
             self._start()
         except Full:

@@ -17,6 +17,7 @@ LOST_TRACE: Final = 7
 FORKED: Final = 8
 TASK_PARAMETERS: Final = 9
 UNSEEN_CONTAINER: Final = 10
+LEFT_OUT: Final = 11
 FIRST_WITNESSED: Final = 16
 
 MOVES: Final = frozenset({"rename", "link", "exchange", "metadata"})

@@ -13,7 +13,7 @@ import msgspec
 from clew.documents.ids import Digest, Locator, Uid
 
 Observation = tuple[str, Locator, str]
-"""What a process asked, and the result: the kind, locator and answer of a look."""
+"""A question of a process, and the result: the kind, locator and answer of a look."""
 
 
 class Version(msgspec.Struct, frozen=True, array_like=True):
@@ -25,7 +25,8 @@ class Version(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
-    """What every event says: whose it is, its number there, and when (ns since the epoch)."""
+    """The fields of every event: its execution, its number there, and its time (ns since the
+    epoch)."""
 
     execution: Uid
     n: int

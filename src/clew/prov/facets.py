@@ -102,7 +102,7 @@ class Descriptor(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Begun(TypedDict):
-    """What the program of a process was started with."""
+    """The inherited state of a process's program."""
 
     at: Time
     held: list[Descriptor]

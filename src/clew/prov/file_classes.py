@@ -27,7 +27,8 @@ _SYSTEM = (
     b"/var/cache/",
     b"/var/lib/",
 )
-"""Where unowned files are the machine's own: made by installers, the kernel, the administrator."""
+"""Directories whose unowned files are the machine's own: made by installers, the kernel, the
+administrator."""
 
 _SOURCE = frozenset(
     b"bash c cc cpp cs css csh cu cuh cxx cwl d dart do el erl ex exs f f03 f08 f77 f90 f95 fish"

@@ -81,7 +81,7 @@ class Rows:
                 handler(self, event)
 
     def tables(self) -> dict[str, list[Row]]:
-        """What to insert, in this order: sorted, so that two writers lock in one order."""
+        """The rows to insert, in this order: sorted, so that two writers lock in one order."""
         locations = [(key, self._project, locator) for locator, key in self._location.items()]
         rows: dict[str, list[Row]] = {
             "location": sorted(locations),

@@ -21,7 +21,7 @@ from clew.prov import tables
 from clew.prov.row_keys import activity_key, project_key
 
 if TYPE_CHECKING:
-    from clew.prov.events import AnyEvent
+    from clew.prov.events import AnyEvent, Started
     from clew.prov.fold import Row, Rows
 
 FOLD_BATCH = 100_000
@@ -46,6 +46,10 @@ ListMembers = Callable[[Digest], Mapping[bytes, Member]]
 """The files in the archive with this digest, by their own digests."""
 
 
+MayRead = Callable[[str], bool]
+"""Whether a caller may read a namespace of the cluster."""
+
+
 class Graph:
     """The record of one project in one database."""
 
@@ -57,10 +61,13 @@ class Graph:
         signers: Path | None = None,
         list_members: ListMembers = lambda _: {},
         foreign: bool = False,
+        may_read: MayRead | None = None,
     ) -> None:
         """`signers`: the directory that tells whose keys are known (`clew.signing`).
         `list_members` lists the files in a stored archive. `foreign`: this user did not make the
-        project, so all its executions count as made elsewhere."""
+        project, so all its executions count as made elsewhere. `may_read`: whether the caller may
+        read a namespace of the cluster; None: all of them."""
+        self.restrict(may_read)
         self.connection = connection
         self.foreign = foreign
         self.list_members = list_members
@@ -68,8 +75,22 @@ class Graph:
         self.project_uid = project_uid
         self.project = project_key(project_uid)
 
+    def restrict(self, may_read: MayRead | None) -> None:
+        """From now on, answer another caller."""
+        self._may_read = may_read
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether there may be namespaces that the caller may not read."""
+        return self._may_read is not None
+
+    def may_read(self, namespace: str) -> bool:
+        """Whether the caller may read a namespace of the cluster."""
+        return self._may_read is None or self._may_read(namespace)
+
     def begin(self, uid: Uid, *, name: str | None = None, parent: Uid | None = None) -> int:
-        """Give the execution `uid` its local number: the 2 of e2. Asked again, the same one.
+        """Give the execution `uid` its local number: the 2 of e2. A second call returns the same
+        number.
 
         `parent` is the execution it repeats. A repeat of a record made elsewhere counts as made
         elsewhere too: it is the same command, asking for the same secrets.
@@ -105,8 +126,8 @@ class Graph:
         Each record may describe its own executions only, and changes nothing that is known;
         otherwise all is rejected. Executions that are new here are marked as made elsewhere.
         """
+        from clew.prov.event_validation import check_events
         from clew.prov.fold import Rows
-        from clew.prov.record_schema import check_events
 
         parts: list[tuple[Uid, list[AnyEvent], Rows]] = []
         for record in records:
@@ -127,6 +148,37 @@ class Graph:
 
         if parts:
             self.connection.atomically(add)
+
+    def import_observations(self, events: Iterable[AnyEvent]) -> None:
+        """Add what an agent of a cluster observed, in one transaction; all or nothing.
+
+        Several agents describe one Pod, at any time and in any order: see
+        `prov.cluster.observations`.
+        """
+        from clew.prov.cluster.observation_scope import check_known, check_observations
+        from clew.prov.event_validation import check_events
+        from clew.prov.fold import Rows
+
+        by_execution: dict[Uid, list[AnyEvent]] = {}
+        for event in events:
+            by_execution.setdefault(event.execution, []).append(event)
+        rows = Rows(self.project_uid)
+        begun: dict[Uid, list[Started]] = {}
+        for uid, own in by_execution.items():
+            check_events(uid, own)
+            begun[uid] = check_observations(uid, own)
+            rows.add(own)
+        prepared = rows.tables()
+
+        def add() -> None:
+            check_known(self, begun)
+            self._begin_all(begun)
+            self._insert(prepared, tables.INSERTS)
+
+        if begun:
+            self.connection.atomically(add)
+            # On its own: it locks the project, for which another agent's transaction may wait.
+            self.connection.rows(tables.COUNT_OBSERVATION, (self.project,))
 
     def _import(self, uid: Uid, events: list[AnyEvent], rows: Rows) -> None:
         from clew.prov.import_scope import check_scope, find_new_rows
@@ -222,6 +274,26 @@ class Graph:
             found = self.connection.row(tables.FIND_NUMBER, (key, key))
         return None if found is None else int(found[0])
 
+    def _begin_all(self, uids: Iterable[Uid]) -> None:
+        """As `_begin` for each of them, in few statements. They are of a cluster."""
+        new = {activity_key(self.project_uid, uid): uid for uid in uids}
+        self._drop_known(new)
+        if not new:
+            return
+        self._lock()
+        self._drop_known(new)
+        count, now = len(new), time.time_ns()
+        last = int(self.connection.rows(tables.NEXT_NUMBERS, (count, self.project))[0][0])
+        rows = [
+            (key, self.project, uid, last - count + number, None, now, 0, 1)
+            for number, (key, uid) in enumerate(new.items(), 1)
+        ]
+        self.connection.insert(tables.BEGIN_EXECUTION, rows)
+
+    def _drop_known(self, new: dict[int, Uid]) -> None:
+        for (key,) in self.connection.rows_in(tables.FIND_EXECUTIONS, list(new)):
+            del new[key]
+
     def _begin_run(self, uid: Uid) -> int:
         key = activity_key(self.project_uid, uid)
         if (known := self._find_number(key)) is not None:
@@ -243,7 +315,7 @@ class Graph:
             )
         connection.rows(
             tables.BEGIN_EXECUTION,
-            (key, self.project, uid, number, name, time.time_ns(), elsewhere),
+            (key, self.project, uid, number, name, time.time_ns(), elsewhere, 0),
         )
         return number
 

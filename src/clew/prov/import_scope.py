@@ -1,4 +1,4 @@
-"""What a record from another party may add to the graph.
+"""Check what a record from another party adds to the graph.
 
 A pulled or sent record is untrusted. It may describe the execution it belongs to: the execution
 itself, the activities that it started, and the versions that these found or made. Other
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from clew.documents.ids import ExecutionId, Uid
 from clew.errors import Rejected
 from clew.prov import tables
+from clew.prov.cluster.activities import CLUSTER_KINDS
 from clew.prov.events import Alias, AnyEvent, Content, Generated, Invalidated, Started, Used
 from clew.prov.fold import Row, Rows
 from clew.prov.queries.formats import execution_id
@@ -54,20 +55,29 @@ _PARENT, _AT = tables.COLUMNS["started"].index("parent"), tables.COLUMNS["versio
 _HINT = "nothing of this record was imported"
 
 
+def is_execution_uid(uid: str) -> bool:
+    return _EXECUTION_UID.fullmatch(uid) is not None
+
+
 def check_scope(graph: Graph, uid: Uid, events: Iterable[AnyEvent]) -> None:
     """Reject events that describe anything but the execution `uid` and what belongs to it."""
-    if not _EXECUTION_UID.fullmatch(uid):
+    if not is_execution_uid(uid):
         raise Rejected(f"{uid[:80]!r} is not the uid of an execution", hint=_HINT)
     events = list(events)
     scope = {uid}
     for event in events:
         if isinstance(event, Started) and event.activity != uid:
-            if _EXECUTION_UID.fullmatch(event.activity) or "\0" in event.activity:
+            if is_execution_uid(event.activity) or "\0" in event.activity:
                 raise _out_of_scope_error(uid, event, event.activity)
             scope.add(event.activity)
         if isinstance(event, Started) and event.kind in ("run", "task"):
             raise Rejected(
                 f"{uid[:8]} is of a pipeline run, and only executions are imported", hint=_HINT
+            )
+        if isinstance(event, Started) and event.kind in CLUSTER_KINDS:
+            raise Rejected(
+                f"{uid[:8]} is a {event.kind} of a cluster, which only its agents describe",
+                hint=_HINT,
             )
     key = activity_key(graph.project_uid, uid)
     for event in events:

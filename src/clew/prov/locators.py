@@ -1,4 +1,4 @@
-"""Where a thing is, as text that loses nothing.
+"""Locators: places of things, as lossless text.
 
 A path is bytes and need not be UTF-8; a locator is text that any database and any JSON can
 hold. So the bytes that are not UTF-8, and the percent sign itself, are percent-encoded;
@@ -17,7 +17,8 @@ _GPU_DEVICE = re.compile(
 _ENCODED = re.compile(rb"%([0-9A-F]{2})")
 
 
-def _escape(path: bytes) -> str:
+def escape_path(path: bytes) -> str:
+    """A path as a locator has it."""
     try:
         return path.replace(b"%", b"%25").decode()
     except UnicodeDecodeError:
@@ -25,7 +26,8 @@ def _escape(path: bytes) -> str:
         return "".join(f"%{ord(c) - 0xDC00:02X}" if "\udc80" <= c <= "\udcff" else c for c in text)
 
 
-def _unescape(text: str) -> bytes:
+def unescape_path(text: str) -> bytes:
+    """The path that a locator has."""
     if "%" not in text:
         return text.encode()
     return _ENCODED.sub(lambda m: bytes([int(m[1], 16)]), text.encode())
@@ -33,7 +35,7 @@ def _unescape(text: str) -> bytes:
 
 def file_locator(machine: str, path: bytes) -> Locator:
     """The locator of an absolute path on one machine."""
-    return Locator(f"file://{machine}{_escape(path)}")
+    return Locator(f"file://{machine}{escape_path(path)}")
 
 
 def stream_locator(execution: Uid, name: str) -> Locator:
@@ -46,7 +48,7 @@ def path_of(locator: str) -> bytes | None:
     if not locator.startswith("file://"):
         return None
     slash = locator.find("/", len("file://"))
-    return _unescape(locator[slash:]) if slash >= 0 else None
+    return unescape_path(locator[slash:]) if slash >= 0 else None
 
 
 def is_device_path(path: bytes) -> bool:
@@ -61,7 +63,9 @@ def is_gpu_device(path: str) -> bool:
 
 def is_file_path(text: str) -> bool:
     """Whether this is the path of a locator as `file_locator` writes it."""
-    return "%" not in text or (b"\0" not in (path := _unescape(text)) and _escape(path) == text)
+    return "%" not in text or (
+        b"\0" not in (path := unescape_path(text)) and escape_path(path) == text
+    )
 
 
 class PathFields(TypedDict):

@@ -14,7 +14,7 @@ _PLAIN = {
     "arch": re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_-]*)?"),
     "url": re.compile(r"(?:[A-Za-z][!-~]*)?"),
 }
-"""What the words of a package are made of, whichever manager it is of."""
+"""The characters of names and versions, for every package manager."""
 
 
 class Purl(NamedTuple):
@@ -51,7 +51,7 @@ def parse_purl(text: str) -> Purl:
 
 
 def describe_package(text: str, requested: bool | None) -> dict[str, str | bool | None] | None:
-    """A file's `package` in the contract's words; None where no package manager stands behind it.
+    """The `package` field of a file in documents; None if it belongs to no package manager.
 
     Beyond the contract: `url`, where it came from when not from an index, and `arch`. A ValueError
     for what no package manager has: these words end up in Dockerfiles, requirement files and

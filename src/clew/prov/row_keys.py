@@ -42,12 +42,12 @@ def location_key(project: Uid, locator: Locator) -> int:
 
 
 def version_name(locator: Locator, maker: Uid, ordinal: int) -> str:
-    """What a version is, as one name."""
+    """The name of a version, for its key."""
     return f"{locator}\0{maker}\0{ordinal}"
 
 
 def command_name(program: str, command: Sequence[str], cwd: str) -> str:
-    """How a program was started, as one name."""
+    """The name of a command in its directory, for its key."""
     return "\0".join((program, cwd, *command))
 
 
@@ -72,7 +72,7 @@ def digest_bytes(digest: Digest) -> bytes:
 
 
 def digest_text(stored: bytes | None) -> Digest | None:
-    """What `digest_bytes` stored, as text again."""
+    """The inverse of `digest_bytes`."""
     if stored is None:
         return None
     known = len(stored) == 32

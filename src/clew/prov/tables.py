@@ -74,6 +74,9 @@ which is the earliest that is known."""
 BEGIN_PROJECT = "INSERT INTO project (id, uid, executions) VALUES (?, ?, 0) ON CONFLICT DO NOTHING"
 LOCK_PROJECT = "UPDATE project SET uid = uid WHERE id = ?"
 NEXT_NUMBER = "UPDATE project SET executions = executions + 1 WHERE id = ? RETURNING executions"
+NEXT_NUMBERS = "UPDATE project SET executions = executions + ? WHERE id = ? RETURNING executions"
+COUNT_OBSERVATION = "UPDATE project SET observations = observations + 1 WHERE id = ?"
+FIND_EXECUTIONS = "SELECT id FROM execution WHERE id IN ({})"
 RETURN_NUMBER = """
 UPDATE project SET executions = executions - 1
 WHERE id = ? AND executions = (SELECT number FROM execution WHERE id = ?)
@@ -84,8 +87,8 @@ SELECT number FROM execution WHERE id = ? UNION ALL SELECT number FROM run WHERE
 """
 FIND_NAME = "SELECT number FROM execution WHERE project = ? AND name = ?"
 BEGIN_EXECUTION = (
-    "INSERT INTO execution (id, project, uid, number, name, begun, made_elsewhere)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO execution (id, project, uid, number, name, begun, made_elsewhere, of_cluster)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 BEGIN_RUN = "INSERT INTO run (id, project, uid, number, begun) VALUES (?, ?, ?, ?, ?)"
 CLAIMS = f"""

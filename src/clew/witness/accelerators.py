@@ -13,7 +13,7 @@ _LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib6
 _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 
-def accelerators(root: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+def find_accelerators(root: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     """The facets `gpu`, `driver`, `cuda` and `cudnn`, as far as they are present."""
     facets = {
         "gpu": list(_devices(root)),

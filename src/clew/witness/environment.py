@@ -1,4 +1,4 @@
-"""The environment of an execution: what could make the same command behave differently.
+"""The environment of an execution: everything outside its files that can change its behavior.
 
 Everything is read from files and from the process itself, which takes milliseconds. What is not
 available is left out; nothing here can fail an execution. The only program it runs is git, and only
@@ -16,7 +16,7 @@ from typing import Any
 from clew.packages.os_release import read_os_release
 from clew.prov.locators import decode_text
 from clew.redaction import Redactor
-from clew.witness.accelerators import accelerators
+from clew.witness.accelerators import find_accelerators
 
 _GIT_SECONDS = 3.0
 _LIMITS = (
@@ -37,29 +37,38 @@ def facets(
     cwd: Path, environ: Mapping[str, str], redactor: Redactor, *, machine: str = ""
 ) -> dict[str, Any]:
     """The facets of an execution's `started` event. `machine` is the name used in locators."""
-    system = os.uname()
     facets: dict[str, Any] = {
         "cwd": decode_text(os.fspath(cwd)),
-        "kernel": {"name": system.sysname, "release": system.release, "version": system.version},
-        "os": _os_release(),
-        "cpu": _cpu(system.machine),
-        "memory": _memory(),
+        **machine_facets(Path("/"), environ, machine=machine),
         "libc": _libc(),
         "locale": _locale(environ),
         "timezone": _timezone(environ),
         "umask": _umask(),
         "limits": _limits(),
-        "machine": machine or _read("/etc/machine-id"),
-        "hostname": system.nodename,
-        "boot": _read("/proc/sys/kernel/random/boot_id"),
         "user": _user(),
         **_variables(environ, redactor),
-        **accelerators(Path("/"), environ),
     }
     return {name: value for name, value in facets.items() if value not in (None, "", {}, [])}
 
 
-def git(cwd: Path, environ: Mapping[str, str]) -> dict[str, str | bool | None] | None:
+def machine_facets(root: Path, environ: Mapping[str, str], *, machine: str = "") -> dict[str, Any]:
+    """The facets that describe a machine. `root`: where its files are, if this runs in a container
+    on it."""
+    system = os.uname()
+    facets: dict[str, Any] = {
+        "kernel": {"name": system.sysname, "release": system.release, "version": system.version},
+        "os": _os_release(root),
+        "cpu": _cpu(system.machine),
+        "memory": _memory(),
+        "machine": machine or _read(root / "etc/machine-id"),
+        "hostname": system.nodename,
+        "boot": _read("/proc/sys/kernel/random/boot_id"),
+        **find_accelerators(root, environ),
+    }
+    return {name: value for name, value in facets.items() if value not in (None, "", {}, [])}
+
+
+def describe_git(cwd: Path, environ: Mapping[str, str]) -> dict[str, str | bool | None] | None:
     """The commit and branch of the repository that contains `cwd`, and whether tracked files differ
     from the commit.
 
@@ -160,8 +169,8 @@ def _memory() -> dict[str, int]:
     return sizes
 
 
-def _os_release() -> dict[str, str]:
-    values = read_os_release(Path("/"))
+def _os_release(root: Path) -> dict[str, str]:
+    values = read_os_release(root)
     return {n.lower(): values[n] for n in ("ID", "VERSION_ID", "PRETTY_NAME") if n in values}
 
 
@@ -204,10 +213,10 @@ def _limits() -> dict[str, list[int | None]]:
 
 def _user() -> dict[str, Any]:
     uid = os.getuid()
-    return {"name": user_name(uid), "uid": uid, "gid": os.getgid(), "groups": os.getgroups()}
+    return {"name": find_user_name(uid), "uid": uid, "gid": os.getgid(), "groups": os.getgroups()}
 
 
-def user_name(uid: int) -> str:
+def find_user_name(uid: int) -> str:
     """The name of a user; the uid if it has none."""
     import pwd
 

@@ -11,6 +11,8 @@ DIRECTORY = Path(__file__).resolve().parents[1] / "_native"
 TRACER = DIRECTORY / "clew-trace"
 LIBRARY = DIRECTORY / "libclew-inject.so"  # x86-64 only: the tracer works without it
 SANDBOX = DIRECTORY / "clew-sandbox"
+LAYER = DIRECTORY / "clew-layer"
+MOUNT = DIRECTORY / "clew-mount"
 
 
 def require() -> None:
@@ -86,7 +88,7 @@ def tracer_command(
     return [*arguments, "--", *command]
 
 
-def outer_execution() -> Uid | None:
+def find_outer_execution() -> Uid | None:
     """The uid of the execution that records this process already, from the path of its spool."""
     try:
         with open("/proc/self/status") as status:

@@ -53,7 +53,7 @@ def export_events(graph: Graph, found: ExecutionRef) -> list[AnyEvent]:
     return sorted(events, key=lambda event: (event.n, to_batch([event])))
 
 
-def stored_digests(events: Iterable[AnyEvent]) -> set[str]:
+def list_stored_digests(events: Iterable[AnyEvent]) -> set[str]:
     """The contents that are stored according to these events."""
     found: set[str] = set()
     for event in events:

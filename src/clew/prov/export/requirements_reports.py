@@ -1,5 +1,5 @@
-"""What an execution needed, in the forms people pass on: a requirements file, the command that
-installs system packages, a section for a README.
+"""The requirements of an execution, in the forms people pass on: a requirements file, the command
+that installs system packages, a section for a README.
 
 Text made from the `show --detail` document: nothing is read from the machine, so the reports
 are right on any machine that holds the record.

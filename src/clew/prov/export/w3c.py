@@ -26,6 +26,7 @@ from clew.prov.queries.formats import (
 )
 from clew.prov.queries.lineage import lineage_sql
 from clew.prov.queries.lineage.content_links import find_copied_versions
+from clew.prov.queries.pipelines.runs import list_run_executions
 from clew.prov.queries.show import classify_locator
 from clew.prov.row_keys import digest_text
 
@@ -67,13 +68,13 @@ class Statement(NamedTuple):
 
 
 def export_prov_json(graph: Graph, text: str) -> bytes:
-    """The execution as PROV-JSON."""
-    return write_prov_json(_list_statements(graph, text))
+    """The execution, or all executions of a pipeline run, as PROV-JSON."""
+    return write_prov_json(_list_all_statements(graph, text))
 
 
 def export_prov_n(graph: Graph, text: str) -> bytes:
-    """The execution as PROV-N."""
-    return write_prov_n(_list_statements(graph, text))
+    """The execution, or all executions of a pipeline run, as PROV-N."""
+    return write_prov_n(_list_all_statements(graph, text))
 
 
 def write_prov_json(statements: Iterable[Statement]) -> bytes:
@@ -100,6 +101,16 @@ def write_prov_n(statements: Iterable[Statement]) -> bytes:
             words.append(f"[{', '.join(pairs)}]")
         lines.append(f"  {statement.kind}({', '.join(words)})")
     return "\n".join([*lines, "endDocument"]).encode() + b"\n"
+
+
+def _list_all_statements(graph: Graph, text: str) -> Iterator[Statement]:
+    """Executions of one run share versions, agents and programs: each is stated once."""
+    stated = set()
+    for execution in list_run_executions(graph, text) or (text,):
+        for statement in _list_statements(graph, execution):
+            if not statement.name or (statement.kind, statement.name) not in stated:
+                stated.add((statement.kind, statement.name))
+                yield statement
 
 
 def _list_statements(graph: Graph, text: str) -> Iterator[Statement]:
@@ -132,18 +143,14 @@ def _source_attributes(version: lineage_sql.Version) -> list[tuple[str, Value]]:
 
 
 def build_statements(record: ExecutionRecord) -> Iterator[Statement]:
-    """What PROV has to say about one execution."""
+    """The PROV statements about one execution."""
     number = record.execution.number
     for version in record.versions.values():
         yield Statement(
             "entity", name_entity(version.key), (), _version_attributes(number, version)
         )
     for agent in dict.fromkeys(a.agent for a in record.activities.values() if a.agent):
-        attributes: list[tuple[str, Value]] = [
-            ("prov:type", Name("prov:Person")),
-            ("prov:label", agent),
-        ]
-        yield Statement("agent", _name("agent", agent), (), attributes)
+        yield describe_agent(agent)
     for activity in record.activities.values():
         yield from _activity_statements(record, activity)
     for edge in record.used:
@@ -162,6 +169,18 @@ def build_statements(record: ExecutionRecord) -> Iterator[Statement]:
         yield Statement("wasInformedBy", "", names, [("clew:via", via)])
     for made, source in find_derivations(record):
         yield Statement("wasDerivedFrom", "", (name_entity(made), name_entity(source)), [])
+
+
+def describe_agent(agent: str) -> Statement:
+    """A user, or an account of a program in a cluster, such as `system:serviceaccount:…`."""
+    kind = "prov:SoftwareAgent" if agent.startswith("system:") else "prov:Person"
+    attributes: list[tuple[str, Value]] = [("prov:type", Name(kind)), ("prov:label", agent)]
+    return Statement("agent", _name("agent", agent), (), attributes)
+
+
+def associate_agent(activity: str, agent: str) -> Statement:
+    """`activity`: its name in the document."""
+    return Statement("wasAssociatedWith", "", (activity, _name("agent", agent), None), [])
 
 
 def find_derivations(record: ExecutionRecord) -> Iterator[tuple[int, int]]:
@@ -203,7 +222,7 @@ def _activity_statements(record: ExecutionRecord, activity: Activity) -> Iterato
     times = (format_time(activity.started), format_time(activity.ended))
     yield Statement("activity", name, times, attributes)
     if activity.agent:
-        yield Statement("wasAssociatedWith", "", (name, _name("agent", activity.agent), None), [])
+        yield associate_agent(name, activity.agent)
     if activity.parent in record.activities:
         parent = _activity(record, activity.parent)
         yield Statement("wasStartedBy", "", (name, None, parent, format_time(activity.started)), [])

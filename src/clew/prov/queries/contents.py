@@ -53,7 +53,7 @@ def find_producers(graph: Graph, digest: Digest) -> list[ProducedContent]:
 
 
 def list_inputs(graph: Graph, execution: int) -> list[tuple[Locator, Digest | None]]:
-    """What an execution found and read: locators, and digests where they are known."""
+    """List what an execution found and read: locators, and digests where they are known."""
     rows = graph.connection.rows(_NEEDED, (execution,))
     found = ((Locator(at), digest_text(digest)) for at, digest in rows)
     return [(at, digest) for at, digest in found if _is_input(at, digest)]
@@ -66,7 +66,7 @@ def list_output_digests(graph: Graph, execution: int) -> frozenset[Digest]:
 
 
 def list_locations(graph: Graph, digest: Digest) -> list[tuple[Locator, int]]:
-    """Where these bytes were ever seen, and how many they are."""
+    """List the places where these bytes were seen, and their size."""
     rows = graph.connection.rows(_PLACES, (digest_bytes(digest), graph.project))
     return [(Locator(at), int(size)) for at, size in rows]
 

@@ -1,4 +1,4 @@
-"""Select executions by what a user remembers of them, newest first.
+"""Select executions by name, state, tag or text, newest first.
 
 The database applies every condition but the state: a lock decides whether an execution that has no
 end is running.
@@ -10,10 +10,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from clew.documents.document import to_nanoseconds
-from clew.documents.executions import Execution
+from clew.documents.executions.execution import Execution
 from clew.errors import UsageError
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import EXECUTIONS, NO_WORKER, IsRunning, build_documents, is_text
+from clew.prov.queries.executions import (
+    EXECUTIONS,
+    NO_WORKER,
+    NOT_OF_CLUSTER,
+    IsRunning,
+    build_documents,
+    is_text,
+)
 from clew.prov.queries.tags import HAS_TAG
 
 STATES = ("running", "done", "failed", "broken")
@@ -44,7 +51,7 @@ FROM execution x LEFT JOIN started s ON s.id = x.id WHERE x.project = ? AND x.nu
 
 @dataclass(frozen=True)
 class Conditions:
-    """Which executions are wanted: those that meet all of these."""
+    """The conditions that executions must meet, all of them."""
 
     sql: str = ""
     parameters: tuple[object, ...] = ()
@@ -64,7 +71,7 @@ def parse_conditions(
 ) -> Conditions:
     """`filters`: `state:failed`, `name:TEXT`, `tag:NAME`, `made:elsewhere`, or any other text.
     `workers`: include workers of pipelines. `foreign`: all executions were made elsewhere."""
-    sql = [] if workers else [NO_WORKER]
+    sql = [NOT_OF_CLUSTER] if workers else [NOT_OF_CLUSTER, NO_WORKER]
     parameters: list[object] = []
     states = set()
     if since is not None:
@@ -84,14 +91,18 @@ def parse_conditions(
                 sql.append("AND 1 = 0")
         elif colon and key == "name":
             sql.append(f"AND {_NAME}")
-            parameters += [like(value)] * 2
+            parameters += [like_pattern(value)] * 2
         elif colon and key == "tag":
             sql.append(f"AND {HAS_TAG.replace('{}', 't.value = ?')}")
             parameters.append(value)
         else:
             for word in text.split():
                 sql.append(f"AND {_TEXT}")
-                parameters += [*[like(word)] * 2, like_json(word), *[like(word)] * 2]
+                parameters += [
+                    *[like_pattern(word)] * 2,
+                    like_json_pattern(word),
+                    *[like_pattern(word)] * 2,
+                ]
     return Conditions(" ".join(sql), tuple(parameters), frozenset(states))
 
 
@@ -115,14 +126,14 @@ def _check(key: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def like(text: str) -> str:
+def like_pattern(text: str) -> str:
     """The pattern for values that contain `text`."""
     return f"%{text.translate(_ESCAPES)}%"
 
 
-def like_json(text: str) -> str:
+def like_json_pattern(text: str) -> str:
     """As `like`, for a column that holds JSON."""
-    return like(json.dumps(text, ensure_ascii=False)[1:-1])
+    return like_pattern(json.dumps(text, ensure_ascii=False)[1:-1])
 
 
 def select_executions(

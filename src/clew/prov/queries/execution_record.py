@@ -71,7 +71,7 @@ class Activity(NamedTuple):
     environment: dict[str, str | None]
     """The execution's variables; of a process, those that differ from them."""
     facets: dict[str, Any] = {}
-    """What it was started with; of a process, `begun`."""
+    """The facets it started with; of a process, `begun`."""
     usage: dict[str, float] = {}
     pid: int | None = None
 

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from clew.documents.document import from_nanoseconds
-from clew.documents.executions import Execution, State
+from clew.documents.executions.execution import Execution, State
 from clew.documents.ids import ExecutionId, TaskId, Uid
-from clew.errors import NotFound
+from clew.errors import NotFound, UsageError
+from clew.prov.cluster.activities import CLUSTER_KINDS
 from clew.prov.graph import LATEST, Graph
 from clew.prov.queries.formats import execution_id
 from clew.prov.queries.tags import load_tags
@@ -37,6 +38,9 @@ NO_WORKER = f"""
 AND NOT EXISTS (SELECT 1 FROM started w
                 WHERE w.execution = x.id AND w.number = 1 AND w.name = '{WORKER}')
 """  # noqa: S608
+NOT_OF_CLUSTER = " AND x.of_cluster = 0 "
+"""What ran in a cluster is found by its lineage: it would drown the executions of users."""
+_KIND = "SELECT kind FROM started WHERE id = ?"
 _ONE = EXECUTIONS.replace("{}", "AND x.id = ?")
 _END = 14
 """Index of the first column of EXECUTIONS about the end of an execution."""
@@ -52,7 +56,7 @@ _BY_NAME = _FIND + "name = ?"
 _BY_ID = _FIND + "id = ?"
 _NEWEST = f"""
 SELECT x.id, x.uid, x.number, x.made_elsewhere FROM execution x
-WHERE x.project = ? {NO_WORKER} ORDER BY x.number DESC LIMIT 1
+WHERE x.project = ? {NO_WORKER} {NOT_OF_CLUSTER} ORDER BY x.number DESC LIMIT 1
 """  # noqa: S608
 _SIGNED = """
 SELECT g.execution, g.key FROM signature g JOIN execution x ON x.id = g.execution
@@ -95,7 +99,21 @@ def find_execution(graph: Graph, text: str) -> ExecutionRef:
             return find_execution(graph, known)
     if row is None:
         raise NotFound(f"no execution {text}", hint=_suggest_name(graph, text))
+    if graph.is_restricted:
+        from clew.prov.queries.cluster.visibility import check_execution
+
+        check_execution(graph, int(row[2]))
     return ExecutionRef(int(row[0]), Uid(row[1]), int(row[2]), bool(row[3]) or graph.foreign)
+
+
+def check_is_command(graph: Graph, found: ExecutionRef) -> None:
+    """Refuse what ran in a cluster: there is no recorded command to run again on this machine."""
+    row = graph.connection.row(_KIND, (found.key,))
+    if row is not None and row[0] in CLUSTER_KINDS:
+        raise UsageError(
+            f"{found.id} is a {row[0]} of a cluster, not a command",
+            hint=f"clew reproduce {found.id} --dry-run",
+        )
 
 
 def is_text(text: str) -> bool:
@@ -108,7 +126,7 @@ def is_text(text: str) -> bool:
 
 def list_executions(graph: Graph, *, alive: IsRunning) -> list[Execution]:
     """All executions, oldest first."""
-    rows = graph.connection.rows(EXECUTIONS.replace("{}", ""), (graph.project,))
+    rows = graph.connection.rows(EXECUTIONS.replace("{}", NOT_OF_CLUSTER), (graph.project,))
     return build_documents(graph, rows, alive)
 
 
@@ -149,7 +167,7 @@ def build_documents(graph: Graph, rows: list[tuple[Any, ...]], alive: IsRunning)
 
 
 def _signers(graph: Graph) -> dict[int, str]:
-    """Who signed which execution: a known signer's name, else the key."""
+    """The signers of executions: a known signer's name, else the key."""
     found: dict[int, str] = {}
     for execution, key in graph.connection.rows(_SIGNED, (graph.project,)):
         if key in graph.signers:
@@ -225,7 +243,7 @@ class _Family:
         return None if number is None else execution_id(number)
 
     def collection(self, given: str | None, key: int, number: int) -> str:
-        """What the execution says; else the id of the one its family began with."""
+        """The collection that the execution names; else the id of the first ancestor."""
         if given is not None:
             return execution_id(self._by_uid[given]) if given in self._by_uid else given
         seen = {key}

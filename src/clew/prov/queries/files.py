@@ -1,4 +1,4 @@
-"""What an execution did to each path, and the versions of a path.
+"""The paths that an execution used, with their roles, and the versions of a path.
 
 The role of a path: *transient* if it was written and removed, *output* if it was written, else
 *input*; files of `/proc` and `/sys` are never outputs. The last version decides whether a file was
@@ -8,9 +8,9 @@ removed: a replaced file still exists.
 from dataclasses import dataclass, field
 
 from clew.documents.document import from_nanoseconds
-from clew.documents.execution_details import Role
+from clew.documents.executions.detail import Role
+from clew.documents.files.versions import Version
 from clew.documents.ids import Digest, Locator
-from clew.documents.versions import Version
 from clew.prov import tables
 from clew.prov.graph import Graph
 from clew.prov.locators import is_device_path, path_of
@@ -78,7 +78,7 @@ class File:
 
     @property
     def left(self) -> FileVersion:
-        """What it wrote last, else what it read."""
+        """The version it wrote last, else the one it read."""
         written = [version for version in self.versions if version.written]
         return (written or self.versions)[-1]
 
@@ -173,4 +173,8 @@ def list_versions(graph: Graph, locator: Locator) -> list[Version]:
                 stored=bool(stored),
             )
         )
+    if graph.is_restricted:
+        from clew.prov.queries.cluster.visibility import withhold_versions
+
+        return withhold_versions(graph, locator, answer)
     return answer

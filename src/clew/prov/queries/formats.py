@@ -28,7 +28,7 @@ def path_fields(locator: str) -> PathFields:
 
 
 def locator_kind(locator: Locator) -> str:
-    """What a version at this locator is drawn as."""
+    """The kind of node for a version at this locator."""
     if locator.startswith(STREAM):
         return "stream"
     if locator.startswith(NETWORK):

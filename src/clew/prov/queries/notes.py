@@ -11,7 +11,7 @@ from typing import Any
 
 from clew.documents.document import from_nanoseconds
 from clew.documents.ids import Digest, Locator
-from clew.documents.notes import Note
+from clew.documents.project.notes import Note
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.lineage_sql import Version
 from clew.prov.queries.tags import TAG, UNTAG
@@ -49,7 +49,7 @@ _EXECUTIONS = "SELECT DISTINCT execution FROM version WHERE id IN ({})"
 def add_note(
     graph: Graph, target: Target, name: str, value: str, *, agent: str, at: int | None = None
 ) -> None:
-    """Remember `name` = `value` about the target, with the time `at` (now)."""
+    """Store `name` = `value` about the target, with the time `at` (default: now)."""
     at = time.time_ns() if at is None else at
     activity = target.keys[0] if target.kind in ("execution", "process") else None
     one = target.kind == "version" and len(target.keys) == 1
@@ -101,7 +101,12 @@ def find_sources(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
     for version in versions:
         by_place.setdefault(version.location, []).append(version)
     keys = [version.key for at in by_place.values() for version in at]
-    found = [version.key for at in by_place.values() for version in at if version.found]
+    found = [
+        version.key
+        for at in by_place.values()
+        for version in at
+        if version.found and not version.locator.startswith("image://")  # where it is from, it says
+    ]
     answer: dict[int, str] = dict(graph.connection.rows_in(_SEEN_LATER, found))
     answer.update(graph.connection.rows_in(_FETCHED, keys))
     rows = [row for row in graph.connection.rows_in(_ON_PLACES, by_place) if row[2] == SOURCE]

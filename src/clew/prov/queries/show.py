@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
-from clew.documents import execution_details as documents
 from clew.documents.document import from_nanoseconds
-from clew.documents.execution_details import ExecutionDetail, Gap, Package, Peer, Process
+from clew.documents.executions import detail as documents
+from clew.documents.executions.detail import ExecutionDetail, Gap, Package, Peer, Process
 from clew.documents.ids import Locator, ProcessId
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
@@ -57,7 +57,7 @@ _SHOWN_ELSEWHERE = frozenset(
         "sealed",
     }
 )
-"""Facets that stand elsewhere in the answer than under `environment`."""
+"""Facets that the document has outside `environment`."""
 
 
 def show_execution(
@@ -162,7 +162,8 @@ def describe_file(file: File, packages: dict[str, Any]) -> documents.File:
 
 
 def classify_locator(locator: Locator, owner: str | None, mode: int | None) -> str:
-    """Whose file it is: the package that installed it decides, and only then its path and mode."""
+    """The class of a file: the package that installed it decides, and only then its path and
+    mode."""
     return _class(locator, owner, bool((mode or 0) & 0o111))
 
 

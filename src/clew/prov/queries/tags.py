@@ -24,7 +24,7 @@ IS_TAGGED = """
 max(CASE t.name WHEN 'tag' THEN t.at ELSE -1 END)
   > max(CASE t.name WHEN 'tag' THEN -1 ELSE t.at END)
 """
-"""Whether the tag that all notes `t` of a group are about was added after it was removed."""
+"""SQL: in a group of notes `t` about one tag, whether the tag was added after it was removed."""
 HAS_TAG = f"""
 EXISTS (SELECT 1 FROM note t WHERE t.activity = x.id AND t.name IN ('tag', 'untag') AND {{}}
         GROUP BY t.value HAVING {IS_TAGGED})

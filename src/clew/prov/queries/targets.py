@@ -7,6 +7,7 @@
     e2:PATH@input  @N       the version it found; the N-th it accessed
     PATH                    the file as it is now
     blake3:HEX              bytes, by any unambiguous 8 or more digits
+    pvc://NS/CLAIM/PATH …   what is of a cluster: see `cluster.targets`
 
 The caller passes functions that resolve relative paths and hash current files.
 """
@@ -33,6 +34,11 @@ _ACTIVITY = re.compile(r"(e\d{1,15})\.(.+)", re.DOTALL)
 _INSIDE = re.compile(r"([^:/@]+):(.+)", re.DOTALL)
 _WHICH = re.compile(r"(.+)@(input|[1-9]\d{0,15})", re.DOTALL)
 _EXECUTION = re.compile(r"e\d+")
+_CLUSTER = re.compile(
+    r"(?:(?:pvc|s3|hdfs|ip|pod|service|configmap|secret|image|emptydir)://|pkg:)"
+    r"|(?:pod|configmap|secret)/[^/]+/[^/]+$|.*@sha256:"
+)
+"""What may name something of a cluster: `queries.cluster.targets` says what."""
 _HEX = re.compile(r"[0-9a-f]+")
 SHORTEST_DIGEST = 8
 
@@ -58,11 +64,11 @@ _NOTED = "SELECT 1 FROM note WHERE location = ?"
 
 @dataclass(frozen=True)
 class Target:
-    """What was named. A version carries what is known of its bytes."""
+    """The thing that the user named. A version has the known facts of its bytes."""
 
     kind: str
-    """execution, process, version; or file: one as it is now, which no execution
-    accessed like this."""
+    """execution, process, version; volume: whatever is on it; or file: one as it is now, which no
+    execution accessed like this."""
     label: str
     """Its id in the user's words."""
     keys: tuple[int, ...]
@@ -86,13 +92,15 @@ def resolve_target(
     machine: str,
     locate: Callable[[bytes], bytes],
     digest_of: Callable[[bytes], Digest | None],
+    as_of: int | None = None,
 ) -> Target:
     """What `text` names.
 
     `locate` makes a path absolute; `digest_of` hashes a file, or answers None where there is none.
+    `as_of` (nanoseconds) is the time at which names of a cluster are resolved; None is now.
     """
-    if text.startswith("blake3:"):
-        return _resolve_digest(graph, text)
+    if known := _resolve_other(graph, text, as_of):
+        return known
     inside = _INSIDE.fullmatch(text)
     if inside and (_EXECUTION.fullmatch(inside[1]) or _find_optional(graph, inside[1])):
         return _resolve_version(graph, find_execution(graph, inside[1]), inside[2], machine, locate)
@@ -111,6 +119,17 @@ def resolve_target(
     if digest is None and (_EXECUTION.fullmatch(text) or "/" not in text):
         _raise_if_unknown(graph, text, machine, path)
     return _resolve_current_file(graph, text, file_locator(machine, path), digest)
+
+
+def _resolve_other(graph: Graph, text: str, as_of: int | None) -> Target | None:
+    """Bytes by their digest, or what is of a cluster."""
+    if text.startswith("blake3:"):
+        return _resolve_digest(graph, text)
+    if not _CLUSTER.match(text):
+        return None
+    from clew.prov.queries.cluster.targets import resolve_cluster_target
+
+    return resolve_cluster_target(graph, text, as_of=as_of)
 
 
 def _find_optional(graph: Graph, text: str) -> ExecutionRef | None:
@@ -180,7 +199,8 @@ def _resolve_version(
 def _candidate_locators(
     graph: Graph, found: ExecutionRef, name: str, machine: str, locate: Callable[[bytes], bytes]
 ) -> list[Locator]:
-    """Where `name` may be: as the caller sees it, as the execution saw it, a stream, anywhere."""
+    """Possible locators of `name`: as the caller sees it, as the execution saw it, a stream,
+    anywhere."""
     raw = os.fsencode(name)
     paths = [locate(raw)]
     cwd, facets = graph.connection.row(_START, (found.key,)) or ("", "{}")

@@ -57,7 +57,7 @@ _SERVER_CHOOSES_NAME = {"J", "remote-header-name", "content-disposition", "trust
 
 
 class Fetch(Struct):
-    """What a command line downloads."""
+    """The downloads of a command line."""
 
     targets: list[tuple[str, str | None]] = field(default_factory=list)
     """(URL, its file name); None: standard output, or a name that the server chooses."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Container, Mapping
 
 from clew.redaction import Redactor
-from clew.witness.downloads.found_files import find_download_urls, find_git_blobs
+from clew.witness.downloads.input_origins import find_download_urls, find_git_blobs
 from clew.witness.downloads.url_detection import HUB, hugging_face_url, pair_downloads
 from clew.witness.syscalls.trace_state import TraceState
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from clew.confined_files import HOST, Confined
 from clew.documents.ids import Digest
 from clew.errors import ClewError, NotAllowed, NotFound
-from clew.redaction import credential_check, open_readonly
+from clew.redaction import make_credential_check, open_readonly
 from clew.safe_path import KERNEL_DIRECTORIES
 from clew.store import Changed, Signature, Store, Stored
 from clew.store.errors import TooSparse
@@ -71,7 +71,7 @@ class ContentCapture:
         self._last_alive = until
         self._spool = spool
         self._store_content = store_content
-        self._is_excluded = credential_check(exclude)
+        self._is_excluded = make_credential_check(exclude)
         # opened through a link whose name is excluded
         self._withheld: set[ContentKey] = set()
         self._known: dict[ContentKey, KnownContent] = {}

@@ -1,6 +1,5 @@
 """Build events from the state: processes, versions with their makers and content, edges, gaps."""
 
-import os
 import stat
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -29,12 +28,14 @@ from clew.store import Stored
 from clew.witness.downloads.trace_origins import find_input_origins, find_origins
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES
+from clew.witness.syscalls.final_contents import (
+    find_final_contents,
+    is_changed_while_read,
+    settle_opener,
+)
 from clew.witness.syscalls.observations import group_looks
 from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
-from clew.witness.syscalls.version_tracker import ObservedVersion, file_stat_of
-
-FinalContent = tuple[KnownContent, os.stat_result] | str
-"""The content of a file at the end, with its `stat`; or why there is none."""
+from clew.witness.syscalls.version_tracker import ObservedVersion
 
 _CHANGED_WHILE_READ = (
     "changed by another program while it was read: what was read may differ from this content"
@@ -73,7 +74,7 @@ class EventBuilder:
 
     def events(self) -> Iterator[AnyEvent]:
         yield from self._processes()
-        self._final = self._final_contents()
+        self._final = find_final_contents(self._state, self._contents)
         for history in self._state.versions:
             for observed in history:
                 yield from self._version_events(observed, last=observed is history[-1])
@@ -184,38 +185,6 @@ class EventBuilder:
 
     # -- versions
 
-    def _final_contents(self) -> dict[ObservedVersion, FinalContent]:
-        """The content of each file that the execution wrote and left. Collected before the first
-        event is built: the content of a moved file is found at its final path."""
-        final: dict[ObservedVersion, FinalContent] = {}
-        for history in self._state.versions:
-            observed = history[-1]
-            if observed.maker is not None and not observed.gone and is_file(observed.path):
-                final.update((self._final_version(observed, self._contents.final(observed.path)),))
-        return final
-
-    def _final_version(
-        self, observed: ObservedVersion, final: FinalContent
-    ) -> tuple[ObservedVersion, FinalContent]:
-        """The version that the final content belongs to: a new one if its makers went on writing
-        after it was read; none of theirs if the file changed after they had ended."""
-        if isinstance(final, str):
-            return observed, final
-        now = final[1]
-        key = file_stat_of(now).content_key
-        same = observed.file_stat is not None and observed.file_stat.content_key == key
-        if same and not observed.uncertain:
-            return observed, final
-        # the opener may have written after its child
-        opener = () if observed.opener is None else (observed.opener,)
-        if self._state.versions.all_ended((*observed.makers, *opener), now.st_mtime_ns):
-            return observed, "changed by another program after it was written"
-        if observed.uncertain or (observed.read and observed.file_stat is not None):
-            observed = self._state.versions.add_next(
-                observed, file_stat_of(now), at=max(observed.at, now.st_mtime_ns)
-            )
-        return observed, final
-
     def _version_events(self, observed: ObservedVersion, *, last: bool) -> Iterator[AnyEvent]:
         known: KnownContent | None = None
         mode, mtime, missing = 0, 0, ""
@@ -225,7 +194,7 @@ class EventBuilder:
         elif final is not None:
             known, now = final
             mode, mtime = now.st_mode, now.st_mtime_ns
-            _settle_opener(observed, now)
+            settle_opener(observed, now)
         if observed.known is not None and known is None:
             content = observed.known
             known = KnownContent(Stored(content.digest, content.size), content.kept)
@@ -266,35 +235,10 @@ class EventBuilder:
             package = self._owners.get(observed.path)
             yield self._content(version, known, mode, mtime, package, source)
             is_input = last and observed.maker is None and observed.read
-            changed = is_input and self._changed_while_read(observed)
+            changed = is_input and is_changed_while_read(self._state, self._contents, observed)
             missing = _CHANGED_WHILE_READ if changed else ""
         if missing and missing != "gone":
             yield self._gap(self._context.execution, "content", missing, observed.path, observed.at)
-
-    def _changed_while_read(self, observed: ObservedVersion) -> bool:
-        """Whether another program changed this input while one of its readers still ran: the bytes
-        that were read are then uncertain."""
-        if observed.gone or observed.file_stat is None or not stat.S_ISREG(observed.file_stat.mode):
-            return False
-        try:
-            status = self._contents.files.lstat(observed.path)
-        except OSError:
-            return False
-        if (
-            status.st_mtime_ns == observed.file_stat.mtime
-            and status.st_size == observed.file_stat.size
-        ):
-            return False
-        now = file_stat_of(status)
-        if now.inode_key != observed.file_stat.inode_key:
-            return False
-        inputs_of_process = self._state.inputs_of_process.items()
-        readers = [
-            image
-            for image, inputs in inputs_of_process
-            if any(used is observed for used, _ in inputs.used)
-        ]
-        return not self._state.versions.all_ended(readers, now.mtime)
 
     def _content(
         self,
@@ -405,14 +349,6 @@ class EventBuilder:
 def _is_unchanged(history: list[ObservedVersion]) -> bool:
     """Whether the path had the same file throughout the execution."""
     return len(history) == 1 and history[0].maker is None and not history[0].gone
-
-
-def _settle_opener(observed: ObservedVersion, now: os.stat_result) -> None:
-    """Add the opener of a file to its makers if the file changed after its children were done."""
-    if observed.opener is None or observed.inherited is None:
-        return
-    if (observed.inherited.size, observed.inherited.mtime) != (now.st_size, now.st_mtime_ns):
-        observed.makers.setdefault(observed.opener, "write")
 
 
 def _difference(outer: Mapping[str, str], inner: Mapping[str, str]) -> dict[str, str | None]:

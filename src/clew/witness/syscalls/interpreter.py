@@ -7,23 +7,20 @@ trace does not show; what the tracer could not see becomes a gap.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from clew.documents.ids import Locator, Uid
-from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import ContentCapture, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES, peer_locator
-from clew.witness.syscalls.directories import DirectoryChanges, DirectoryListings, Listing
+from clew.witness.syscalls.directories import DirectoryListings, Listing
+from clew.witness.syscalls.file_changes import FileChanges
 from clew.witness.syscalls.observations import Observations, normalize_path
-from clew.witness.syscalls.symlinks import SymlinkResolver
-from clew.witness.syscalls.trace_format import AnyRecord, FileStat
+from clew.witness.syscalls.trace_format import AnyRecord
 from clew.witness.syscalls.trace_state import ProcessInputs, TraceContext, TracedProcess, TraceState
-from clew.witness.syscalls.version_tracker import ObservedVersion
 
 if TYPE_CHECKING:
     from clew.witness.syscalls.reused_subtree import ReusedSubtree, SubtreeReplayer
@@ -40,15 +37,13 @@ def interpret(
     `reused`: the subtrees that were reused instead of run, by the token in the `Reused` record.
     """
     state = TraceState()
-    interpreter = Interpreter(context, state, contents, SymlinkResolver(contents.files.readlink))
+    interpreter = Interpreter(context, state, contents)
     interpreter.reused = reused or {}
     interpreter.interpret(trace)
     contents.store_final(path for path in state.remaining_paths() if is_file(path))
     return state
 
 
-_OWN_STATE = re.compile(rb"/proc/\d+/")
-"""What processes tell the kernel about themselves, such as their names: it is not recorded."""
 _NO_IMAGE = 0
 """The image of records that only describe a numbered open: a `Seen` record names the readers."""
 
@@ -56,22 +51,16 @@ _NO_IMAGE = 0
 class Interpreter:
     """Interprets the records of one execution."""
 
-    def __init__(
-        self,
-        context: TraceContext,
-        state: TraceState,
-        contents: ContentCapture,
-        resolver: SymlinkResolver,
-    ) -> None:
+    def __init__(self, context: TraceContext, state: TraceState, contents: ContentCapture) -> None:
         self._context = context
-        self._observations = Observations(context, state, resolver)
+        self._observations = Observations(context, state, contents.files.readlink)
         self._state = state
         self._versions = state.versions
         self._flows = state.flows
         self._processes = state.processes
         self._inputs_of_process = state.inputs_of_process
         self._listings = DirectoryListings(contents)
-        self._directory_changes = DirectoryChanges()
+        self._changes = FileChanges(state, self._observations, self._listings)
         self.reused: Mapping[int, ReusedSubtree] = {}
         self._replayer: SubtreeReplayer | None = None
         self._final_image: dict[int, int] = {}  # of processes that were reused
@@ -85,7 +74,7 @@ class Interpreter:
             trace_format.Open: self._open,
             trace_format.ReadOpen: self._read_open,
             trace_format.Seen: self._seen,
-            trace_format.Change: self._change,
+            trace_format.Change: self._changes.change,
             trace_format.Descriptor: self._descriptor,
             trace_format.Net: self._net,
             trace_format.Hidden: self._hidden,
@@ -106,7 +95,7 @@ class Interpreter:
         for inputs in self._inputs_of_process.values():
             inputs.merge()
         for listing, names in self._listings.resolve():
-            self._record_look(listing.image, "listing", listing.path, names, listing.at)
+            self._observations.record(listing.image, "listing", listing.path, names, listing.at)
 
     def _spawn(self, record: trace_format.Spawn) -> None:
         number = len(self._processes) + 1
@@ -187,7 +176,7 @@ class Interpreter:
         if record.file_stat and stat.S_ISFIFO(record.file_stat.mode):
             self._flows.add_pipe_end(record.image, path, _access_bits(record.flags))
         else:
-            self._write(record, path)
+            self._changes.open_for_writing(record, path)
 
     def _read_open(self, record: trace_format.ReadOpen) -> None:
         image, at, what = record.image, record.at, record.what
@@ -213,144 +202,6 @@ class Interpreter:
         ):
             add(observation, at)
 
-    def _write(self, record: trace_format.Open, path: bytes) -> None:
-        if is_file(path):
-            self._write_file(record, path)
-        elif not _OWN_STATE.match(path):
-            # A device, or a setting of the kernel: it is used, but never an output.
-            version = self._versions.read(path, record.file_stat, at=record.at)
-            self._record_use(record.image, version, "open", record.at)
-
-    def _write_file(self, record: trace_format.Open, path: bytes) -> None:
-        image, at, before = record.image, record.at, record.before
-        if record.flags & os.O_CREAT:
-            self._listings.add_change(path, record.seq, existed=before is not None)
-        old: ObservedVersion | None = None
-        if before is None or record.flags & os.O_EXCL:
-            if record.flags & os.O_CREAT:
-                self._record_look(image, "absent", path, "ENOENT", at)
-        elif record.flags & os.O_TRUNC:
-            self._record_look(image, "present", path, f"{before.mode:o}", at)
-            replaced = self._versions.current(path)
-            if replaced is not None and not (replaced.maker == image and not replaced.read):
-                self._invalidate(image, replaced, "replace", at)
-        elif before.size or record.flags & os.O_ACCMODE == os.O_RDWR:
-            old = self._versions.read(path, before, at=at)
-            if record.flags & os.O_ACCMODE == os.O_RDWR and (old.maker != image or old.read):
-                self._record_use(image, old, "open", at)
-        else:  # it existed and was empty
-            times = f"{before.mode:o} {before.size} {before.mtime}"
-            self._record_look(image, "times", path, times, at)
-        observed = self._versions.write(path, image, at=at, how="write", file_stat=record.file_stat)
-        self._set_base(observed, old)
-        if record.flags & os.O_TMPFILE == os.O_TMPFILE:
-            self._invalidate(image, observed, "delete", at)  # without a name until it is linked
-
-    def _change(self, record: trace_format.Change) -> None:
-        image, path, at = record.image, record.path, record.at
-        if self._observations.is_ignored(path):
-            return
-        if not is_file(path) and not record.path2:  # `link` may name a file as /proc/PID/fd/N
-            return
-        self._update_listings(record)
-        for kind, where, answer in self._directory_changes.observe(record):
-            self._record_look(image, kind, where, answer, at)
-        if record.what in (b"rename", b"link", b"exchange") and record.path2:
-            self._move(record, record.path2)
-        elif record.what == b"delete":
-            old = self._versions.current(path)
-            if record.before and not stat.S_ISDIR(record.before.mode):
-                old = old or self._versions.read(path, record.before, at=at)
-                self._invalidate(image, old, "delete", at)
-        elif record.what == b"symlink":
-            self._record_look(image, "absent", path, "ENOENT", at)
-            observed = self._versions.write(
-                path, image, at=at, how="symlink", file_stat=record.after
-            )
-            observed.file_stat = record.after
-        elif record.what == b"metadata" and record.before and stat.S_ISREG(record.before.mode):
-            self._change_metadata(record)
-        elif record.what == b"map" and record.before:
-            self._versions.add_mapping(record.before, image)
-        elif record.what == b"truncate":
-            kept = record.before and record.before.size and record.after and record.after.size
-            old = self._versions.read(path, record.before, at=at) if kept else None
-            if record.before and not kept:
-                self._record_look(image, "present", path, f"{record.before.mode:o}", at)
-            self._set_base(
-                self._versions.write(path, image, at=at, how="write", file_stat=record.after), old
-            )
-
-    def _update_listings(self, record: trace_format.Change) -> None:
-        """Tell the directory listings which names this change adds or removes."""
-        if record.what in (b"rename", b"delete"):
-            self._listings.add_change(record.path, record.seq, existed=True)
-        elif record.what in (b"symlink", b"folder", b"node"):
-            self._listings.add_change(record.path, record.seq, existed=False)
-        if record.what in (b"rename", b"link") and record.path2:
-            known = self._versions.current(record.path2) is not None
-            self._listings.add_change(record.path2, record.seq, existed=known)
-
-    def _change_metadata(self, record: trace_format.Change) -> None:
-        """New times or permissions make a new version, unless the current one is unread or this
-        image's own."""
-        old = self._versions.current(record.path)
-        if (
-            old is not None
-            and old.maker is not None
-            and (old.maker == record.image or not old.read)
-        ):
-            old.file_stat = record.after
-            old.makers.setdefault(record.image, "metadata")
-            return
-        old = self._versions.read(record.path, record.before, at=record.at)
-        self._record_use(record.image, old, "metadata", record.at)
-        observed = self._versions.add(
-            record.path, at=record.at, maker=record.image, file_stat=record.after
-        )
-        observed.makers[record.image] = "metadata"
-
-    def _move(self, record: trace_format.Change, to: bytes) -> None:
-        if record.before and stat.S_ISDIR(record.before.mode):
-            return  # the trace has a record for each file in it
-        old = self._version_before(record.path, record.before, record.at)
-        if record.what == b"exchange":
-            other = self._version_before(to, record.after, record.at)
-            self._move_file(record, to, record.path, other, record.after)
-            self._move_file(record, record.path, to, old, record.before)
-        elif old.gone and record.what == b"link":  # it had no name until now
-            new = self._versions.add(to, at=record.at, maker=record.image, file_stat=record.after)
-            new.makers |= old.makers | {record.image: "link"}
-        else:
-            self._move_file(record, record.path, to, old, record.after)
-
-    def _version_before(self, path: bytes, file_stat: FileStat | None, at: int) -> ObservedVersion:
-        """The version that was at a path when its name was moved."""
-        old = self._versions.current(path)
-        if old is None or old.maker is None:
-            return self._versions.read(path, file_stat, at=at)
-        return old
-
-    def _move_file(
-        self,
-        record: trace_format.Change,
-        path: bytes,
-        to: bytes,
-        old: ObservedVersion,
-        file_stat: FileStat | None,
-    ) -> None:
-        image, at, how = record.image, record.at, record.what.decode()
-        self._record_use(image, old, how, at)
-        replaced = self._versions.current(to)
-        if replaced is not None and record.what == b"rename":
-            self._invalidate(image, replaced, "replace", at)
-        new = self._versions.add(to, at=at, maker=image, file_stat=file_stat or old.file_stat)
-        new.makers[image] = how
-        if record.what == b"link":
-            self._state.aliases.add((path, to))
-        elif record.what == b"rename":
-            self._invalidate(image, old, "rename", at)
-
     def _descriptor(self, record: trace_format.Descriptor) -> None:
         image, name, file_stat, at = record.image, record.name, record.file_stat, record.at
         process = self._processes[image]
@@ -367,7 +218,7 @@ class Interpreter:
                 observed = self._versions.read(name, file_stat, at=at)
                 opened = self._inputs_of_process[image].has_opened(observed)
                 if not opened and observed.maker != image:
-                    self._record_use(image, observed, "inherited", at)
+                    self._state.record_use(image, observed, "inherited", at)
             if record.way & WRITES and is_file(name):
                 self._versions.inherit(name, image, process.parent, file_stat, at=at)
 
@@ -388,26 +239,6 @@ class Interpreter:
     def _hidden(self, record: trace_format.Hidden) -> None:
         what, why = record.what.decode(), record.why.decode()
         self._state.gaps.append((record.image, what, why, record.path, record.at))
-
-    # -- helpers
-
-    def _set_base(self, observed: ObservedVersion, old: ObservedVersion | None) -> None:
-        if old is not None and old is not observed:
-            observed.base = old
-            old.is_base = True
-
-    def _record_use(self, image: int, observed: ObservedVersion, how: str, at: int) -> None:
-        if how not in MOVES:
-            observed.read = True
-        self._inputs_of_process[image].used.setdefault((observed, how), at)
-
-    def _invalidate(self, image: int, observed: ObservedVersion, how: str, at: int) -> None:
-        observed.gone = True
-        self._state.invalidated.append((image, observed, how, at))
-
-    def _record_look(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
-        for observation in self._observations.observe(kind, path, answer):
-            self._inputs_of_process[image].looked.setdefault(observation, at)
 
 
 def _access_bits(flags: int) -> int:

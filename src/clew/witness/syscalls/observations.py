@@ -7,7 +7,7 @@ once and shared by all processes.
 import errno
 import os
 import stat
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.documents.ids import Locator
@@ -15,7 +15,6 @@ from clew.prov.events import Observation
 from clew.prov.locators import file_locator
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import is_file
-from clew.witness.syscalls.symlinks import SymlinkResolver
 from clew.witness.syscalls.trace_state import TraceContext, TraceState
 
 _IGNORED_PATHS = (
@@ -39,6 +38,69 @@ _CALLER_ERRORS = frozenset(
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 """The same observation whichever permissions were asked for."""
 
+_MAX_LINKS = 40  # as many as the kernel follows
+
+
+class SymlinkResolver:
+    """Finds the links between a path as it was given and the file it led to. Caches those of each
+    directory: most paths share theirs."""
+
+    def __init__(self, readlink: Callable[[bytes], bytes]) -> None:
+        """`readlink` returns the target of a link, by its path as the command sees it."""
+        self._readlink = readlink
+        self._resolved: dict[bytes, tuple[bytes, tuple[tuple[bytes, bytes], ...]]] = {}
+
+    def between(self, given: bytes, real: bytes | None) -> list[tuple[bytes, bytes]]:
+        """(link, target) of each link that was followed; none if `given` no longer leads to
+        `real`."""
+        if real is None or given == real:
+            return []
+        directory, name = os.path.split(given)
+        resolved, links = self._resolve(directory)
+        followed = list(links)
+        at = os.path.join(resolved, name)
+        for _ in range(_MAX_LINKS):
+            if at == real:
+                return followed
+            try:
+                target = self._readlink(at)
+            except OSError:
+                return []
+            followed.append((at, target))
+            directory, name = os.path.split(os.path.join(os.path.dirname(at), target))
+            resolved, links = self._resolve(directory)
+            followed += links
+            at = os.path.join(resolved, name)
+        return []
+
+    def _resolve(self, directory: bytes) -> tuple[bytes, tuple[tuple[bytes, bytes], ...]]:
+        known = self._resolved.get(directory)
+        if known is None:
+            known = self._resolved[directory] = self._walk(directory)
+        return known
+
+    def _walk(self, directory: bytes) -> tuple[bytes, tuple[tuple[bytes, bytes], ...]]:
+        links: list[tuple[bytes, bytes]] = []
+        at, rest = b"/", [part for part in reversed(directory.split(b"/")) if part]
+        while rest and len(links) < _MAX_LINKS:
+            part = rest.pop()
+            if part == b".":
+                continue
+            if part == b"..":
+                at = os.path.dirname(at)
+                continue
+            path = os.path.join(at, part)
+            try:
+                target = self._readlink(path)
+            except OSError:
+                at = path
+                continue
+            links.append((path, target))
+            if target.startswith(b"/"):
+                at = b"/"
+            rest += [piece for piece in reversed(target.split(b"/")) if piece]
+        return at, tuple(links)
+
 
 class OpenedFile(NamedTuple):
     """The result of opening a file for reading."""
@@ -54,11 +116,13 @@ class OpenedFile(NamedTuple):
 class Observations:
     """The observations behind the numbered opens and looks of one execution."""
 
-    def __init__(self, context: TraceContext, state: TraceState, resolver: SymlinkResolver) -> None:
+    def __init__(
+        self, context: TraceContext, state: TraceState, readlink: Callable[[bytes], bytes]
+    ) -> None:
         self._machine = context.machine
         self._ignore = context.ignore + _IGNORED_PATHS
         self._state = state
-        self._resolver = resolver
+        self._resolver = SymlinkResolver(readlink)
         self._open_results: dict[int, OpenedFile] = {}
         self._locators: dict[bytes, Locator] = {}
         self.observations_of_look: dict[int, Sequence[Observation]] = {}
@@ -112,6 +176,11 @@ class Observations:
             for observation in self.observe("link", at, _target_text(to))
         ]
 
+    def record(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
+        """Record that an image made this observation."""
+        for observation in self.observe(kind, path, answer):
+            self._state.inputs_of_process[image].looked.setdefault(observation, at)
+
     def observe(self, kind: str, path: bytes, answer: str = "") -> Sequence[Observation]:
         """One observation, or none for paths that have no recorded content, such as `/proc`."""
         locator = self._locators.get(path)
@@ -125,7 +194,7 @@ def group_looks(
     looked: Mapping[Observation, int], used: Container[str]
 ) -> Iterator[tuple[int, list[Observation]]]:
     """What a process looked at one after the other with the same time, and this time. `used`: the
-    locators of files that it read and nobody changed, so that their existence is implied. A
+    locators of files that it read and no process changed, so that their existence is implied. A
     listing always comes first."""
     together: list[Observation] = []
     since = 0

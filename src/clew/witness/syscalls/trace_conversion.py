@@ -41,7 +41,7 @@ class ConvertedTrace(Struct, frozen=True):
 
 
 class TraceConverter(Struct, frozen=True):
-    """What all executions of one recorder share."""
+    """The settings that all executions of one recorder share."""
 
     machine: str
     boot: str

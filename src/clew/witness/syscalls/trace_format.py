@@ -196,7 +196,7 @@ class Opening(NamedTuple):
 
 
 class Held(Record, frozen=True, array_like=True, gc=False, tag=15):
-    """What a program inherited when it started."""
+    """The inherited state of a program at its start."""
 
     standing: bytes | None  # None: the same as the command itself
     openings: list[Opening]
@@ -236,7 +236,7 @@ class Question(Record, frozen=True, array_like=True, gc=False, tag=17):
 
 
 class Seen(Record, frozen=True, array_like=True, gc=False, tag=19):
-    """Which `Open` and `Look` records, by their numbers, are of this program."""
+    """The numbers of the `Open` and `Look` records that are of this program."""
 
     opened: list[int]  # alternating seq and number
     looked: list[int]
@@ -270,7 +270,7 @@ _length = struct.Struct("<I").unpack_from
 _decode = msgspec.msgpack.Decoder(AnyRecord).decode
 
 
-def ordered(trace: Iterable[AnyRecord]) -> list[AnyRecord]:
+def sort_records(trace: Iterable[AnyRecord]) -> list[AnyRecord]:
     """The records sorted by time, without duplicates."""
     kept: list[AnyRecord] = []
     first = 0  # index of the first record with the same seq

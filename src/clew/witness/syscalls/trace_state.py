@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from clew.documents.ids import Locator, Uid
+from clew.prov.event_numbers import MOVES
 from clew.prov.events import Observation
 from clew.prov.locators import is_device_path
 from clew.redaction import Redactor
@@ -52,7 +53,7 @@ class TracedProcess(Struct, eq=False):
 
 
 class ProcessInputs(Struct, eq=False):
-    """What one image used and looked at, with the time it first did so."""
+    """The versions and observations of one image, each with the time of the first use."""
 
     used: dict[tuple[ObservedVersion, str], int] = field(default_factory=dict)
     looked: dict[Observation, int] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class ProcessInputs(Struct, eq=False):
 
 
 class TraceState(Struct, eq=False):
-    """What the trace shows about one execution."""
+    """The facts that the trace shows about one execution."""
 
     versions: VersionTracker = field(default_factory=VersionTracker)
     flows: DataFlows = field(default_factory=DataFlows)
@@ -98,6 +99,15 @@ class TraceState(Struct, eq=False):
     seals: dict[int, dict[str, str]] = field(default_factory=dict)
     links: dict[bytes, bytes] = field(default_factory=dict)
     """Symbolic links that were followed: path → target."""
+
+    def record_use(self, image: int, observed: ObservedVersion, how: str, at: int) -> None:
+        if how not in MOVES:
+            observed.read = True
+        self.inputs_of_process[image].used.setdefault((observed, how), at)
+
+    def invalidate(self, image: int, observed: ObservedVersion, how: str, at: int) -> None:
+        observed.gone = True
+        self.invalidated.append((image, observed, how, at))
 
     def command(self, image: int) -> tuple[bytes, ...]:
         """The arguments of its program: its own, or those it was forked with."""

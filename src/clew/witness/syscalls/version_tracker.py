@@ -72,7 +72,7 @@ class ObservedVersion(Struct, eq=False):
 
 
 class ProcessLifetimes:
-    """When each image had ended together with all its descendants."""
+    """The time at which each image had ended together with all its descendants."""
 
     def __init__(self) -> None:
         self.ended_at: dict[int, int] = {}

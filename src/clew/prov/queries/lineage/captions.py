@@ -1,4 +1,4 @@
-"""What a box in a drawing says of a node: its kind, a title, a subtitle, and what it is grouped by.
+"""The caption of a node in a drawing: its kind, a title, a subtitle, and what it is grouped by.
 
 Names and commands come from records of any origin: what is not printable is written as an escape,
 and texts are cut, so that no name can disturb the drawing.
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import UNSET
 
-from clew.documents.lineage import Node
+from clew.documents.lineage.lineage import Node
 from clew.prov.queries.formats import NETWORK, STREAM
 
 MAX_TITLE = 120
@@ -18,6 +18,12 @@ _MODELS = re.compile(
     re.IGNORECASE,
 )
 _OBJECTS = ("s3://", "gs://", "hdfs://", "abfs://", "az://")
+_SCHEMES: dict[str, str | tuple[str, ...]] = {
+    "stream": STREAM,
+    "network": NETWORK,
+    "image": ("image://", "image@"),
+    **{kind: f"{kind}://" for kind in ("configmap", "secret", "service", "ip", "pod")},
+}
 _SEPARATOR = re.compile(r"[/\\]")
 _NAMES = {
     "data": "file",
@@ -32,7 +38,11 @@ _NAMES = {
 
 
 def kind_of_node(node: Node) -> str:
-    """What to draw it as, in more detail than `Node.kind`."""
+    """The kind to draw, in more detail than `Node.kind`."""
+    if node.pod:
+        return "pod"
+    if node.kind == "volume":
+        return node.kind
     if node.command is not UNSET:
         return node.kind
     if node.kind == "execution" and node.id.startswith("r"):
@@ -43,13 +53,10 @@ def kind_of_node(node: Node) -> str:
 
 
 def kind_of_locator(locator: str, category: str = "data") -> str:
-    """What a version at this place is. `category`: the class of the file."""
-    if locator.startswith(STREAM):
-        return "stream"
-    if locator.startswith(NETWORK):
-        return "network"
-    if locator.startswith(("image://", "image@")):
-        return "image"
+    """The kind of a version at this locator. `category`: the class of the file."""
+    for kind, starts in _SCHEMES.items():
+        if locator.startswith(starts):
+            return kind
     if category == "data":
         if _MODELS.search(locator):
             return "model"
@@ -63,6 +70,10 @@ def is_installed(kind: str) -> bool:
 
 
 def title_of(node: Node) -> str:
+    if node.pod:
+        return clean(node.label.removeprefix("pod "))
+    if node.kind == "request":
+        return clean(node.label)
     if node.command is not UNSET:
         return clean(node.name or short_command(node.command, node.label))
     if node.kind == "stream":
@@ -73,6 +84,8 @@ def title_of(node: Node) -> str:
 
 
 def subtitle_of(node: Node) -> str:
+    if node.pod:
+        return " · ".join(filter(None, (str(node.execution or node.id), clean(node.image or ""))))
     if node.command is not UNSET:
         return node.id
     if node.locator is UNSET:

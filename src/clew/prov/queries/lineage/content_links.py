@@ -57,14 +57,20 @@ _SOME = f"""
 ) AS v JOIN content c ON c.version = v.id {_JOINS} AND v.nth = 1
 ORDER BY v.at {{order}} LIMIT {_FEW}
 """  # noqa: S608
+_NAMED = ("image://", "configmap://", "secret://", "pod://")
+"""What is made by its name: an image by its content, the others by requests to a cluster."""
 _ENDINGS = (".zip", ".tar", ".tgz", "r.gz", ".bz2", ".tbz", "r.xz", ".txz")
-# In the words of the index `location_archive`. Found and made versions have an index each.
+# In the words of the index `location_archive`.
+_ARCHIVE_PLACES = f"""
+SELECT id FROM location WHERE project = ? AND substr(locator, length(locator) - 3) IN {_ENDINGS}
+"""  # noqa: S608
+# Found and made versions have an index each.
 _ARCHIVES = f"""
-{_COLUMNS} FROM location l JOIN version v ON v.location = l.id AND v.maker {{}} v.execution
+{_COLUMNS} FROM location l JOIN version v ON v.location = l.id AND v.maker {{test}} v.execution
 JOIN content c ON c.version = v.id JOIN execution x ON x.id = v.execution
 LEFT JOIN started s ON s.id = x.id
-WHERE l.project = ? AND substr(l.locator, length(l.locator) - 3) IN {_ENDINGS}
-AND c.stored = 1 AND c.package IS NULL AND c.size BETWEEN 1 AND {LARGEST_ARCHIVE}
+WHERE l.id IN ({{{{}}}}) AND c.stored = 1 AND c.package IS NULL
+AND c.size BETWEEN 1 AND {LARGEST_ARCHIVE}
 ORDER BY v.at DESC LIMIT {_FEW}
 """
 _MADE_BEFORE = _SOME.format(order="DESC", which="v.maker <> v.execution")
@@ -114,7 +120,7 @@ class Link(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """What the edge says."""
+        """The facts of the edge."""
         member = self.candidates[0].member
         return {"strength": self.strength} | ({} if member is None else {"member": member})
 
@@ -167,7 +173,7 @@ class ContentLinks:
         self._list_members = cache(graph.list_members)
 
     def before(self, versions: Iterable[Version]) -> dict[int, Link]:
-        """Where found versions may come from. Each must be its own origin."""
+        """Find the links from earlier versions to these found ones. Each must be its own origin."""
         subjects = [version for version in versions if _needs_link(version)]
         latest: dict[bytes, int] = {}
         for subject in subjects:
@@ -243,10 +249,11 @@ class ContentLinks:
     @cached_property
     def _archives(self) -> list[Candidate]:
         """The recorded versions of archives, the latest first."""
+        places = [row[0] for row in self._connection.rows(_ARCHIVE_PLACES, (self._project,))]
         rows = [
             Candidate(*row)
             for is_maker in ("=", "<>")
-            for row in self._connection.rows(_ARCHIVES.format(is_maker), (self._project,))
+            for row in self._connection.rows_in(_ARCHIVES.format(test=is_maker), places)
         ]
         rows.sort(key=lambda archive: -archive.at)
         sizes: dict[bytes, int] = {}
@@ -292,6 +299,8 @@ def find_copied_versions(graph: Graph, keys: Iterable[int]) -> dict[int, tuple[V
 def _needs_link(version: Version) -> bool:
     """Installed files and output streams have no unknown origin; empty files look all alike."""
     if not version.found or version.digest is None or version.size == 0:
+        return False
+    if version.locator.startswith(_NAMED):
         return False
     if version.locator.startswith(STREAM):
         return version.locator.endswith("/stdin")

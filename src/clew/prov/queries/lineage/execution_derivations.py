@@ -1,4 +1,4 @@
-"""Which executions an execution was derived from, and which were derived from it.
+"""The executions that an execution was derived from, and those that were derived from it.
 
 One is derived from another if it read a file that the other made, or one with the same bytes, got a
 parameter from it, or repeats it.
@@ -7,7 +7,7 @@ parameter from it, or repeats it.
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from clew.documents.summaries import Relative, Relatives
+from clew.documents.executions.summary import Relative, Relatives
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import EXECUTIONS, ExecutionRef, build_documents
 from clew.prov.queries.files import File
@@ -117,6 +117,8 @@ class Derivations:
             executions=tuple(
                 Relative(
                     id=document.id,
+                    uid=document.uid,
+                    started=document.started,
                     name=document.name,
                     task=document.task,
                     command=tuple(document.command),

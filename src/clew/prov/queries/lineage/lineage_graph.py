@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from clew.documents.ids import ExecutionId
-from clew.documents.lineage import Edge, Node, PathsBetween
-from clew.documents.lineage_graph import (
+from clew.documents.lineage.lineage import Edge, Node, PathsBetween
+from clew.documents.lineage.lineage_graph import (
     DrawnPath,
     KindCount,
     LineageGraph,
@@ -19,13 +19,22 @@ from clew.documents.lineage_graph import (
     ObservationGap,
     Sides,
 )
+from clew.prov.cluster.activities import POD
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import path_fields
-from clew.prov.queries.lineage import drawing
-from clew.prov.queries.lineage.drawing import Filters, draw, time_of
-from clew.prov.queries.lineage.lineage_sql import LineageQueries
+from clew.prov.queries.lineage.displayed_graph import (
+    FITS,
+    PART,
+    Filters,
+    Subgraph,
+    draw,
+    find_group_members,
+    time_of,
+)
+from clew.prov.queries.lineage.lineage_sql import FOREVER, LineageQueries
 from clew.prov.queries.lineage.paths_between import find_paths
-from clew.prov.queries.lineage.walk import LIMIT, Walk, Walked
+from clew.prov.queries.lineage.walk import LIMIT, Walk
+from clew.prov.queries.lineage.walk_description import Walked
 from clew.prov.queries.targets import Target
 
 DEPTH = 2
@@ -41,7 +50,7 @@ Resolve = Callable[[str], Target | None]
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be drawn."""
+    """What to draw."""
 
     direction: Sides = "both"
     depth: int | None = DEPTH
@@ -54,6 +63,8 @@ class Request:
     path: tuple[str, str] | None = None
     grouped: bool = True
     filters: Filters = field(default_factory=Filters)
+    until: int = FOREVER
+    """Nothing that was used or made later is followed."""
 
 
 @dataclass
@@ -66,16 +77,26 @@ class Collection:
     activities: dict[str, int] = field(default_factory=dict)
     truncated: bool = False
 
-    def as_graph(self) -> drawing.Graph:
+    def as_graph(self) -> Subgraph:
         """In the order of their times, so that the same request always has the same answer."""
         nodes = sorted(self.nodes.values(), key=lambda node: (time_of(node) or _NEVER, node.id))
-        return drawing.Graph(nodes, sorted(self.edges.values(), key=lambda e: (e.start, e.end)))
+        return Subgraph(nodes, sorted(self.edges.values(), key=lambda e: (e.start, e.end)))
 
     def add(self, walked: Walked) -> None:
         self._add(walked.nodes, walked.edges)
         self.versions |= walked.versions
         self.activities |= walked.activities
         self.truncated = self.truncated or walked.truncated
+
+    def merge_pods(self) -> None:
+        """Leave out each Pod that has one container: this has its name, and all that it did."""
+        parts: dict[str, list[tuple[str, str, str]]] = {}
+        for key, edge in self.edges.items():
+            if edge.kind == PART and self.nodes[edge.start].kind == POD:
+                parts.setdefault(edge.start, []).append(key)
+        for pod, edges in parts.items():
+            if len(edges) == 1:
+                del self.nodes[pod], self.edges[edges[0]]
 
     def add_paths(self, paths: PathsBetween) -> None:
         kept = {node.id for node in paths.nodes}
@@ -99,13 +120,13 @@ class Collection:
 
 @dataclass(frozen=True)
 class Collected:
-    """All that a request is about."""
+    """The nodes and edges of a request."""
 
     found: Collection
     first: Walked
     """The walk from the target."""
     missing: tuple[str, ...]
-    """What was to be expanded and does not exist any more."""
+    """Nodes that should be expanded and no longer exist."""
     path: DrawnPath | None
     expanded: frozenset[str]
     """The nodes that were followed one by one, not as a group."""
@@ -119,7 +140,7 @@ def collect_lineage(
     first: Walked | None = None
     for side in ("up", "down"):
         if request.direction in (side, "both"):
-            walk = Walk(graph, up=side == "up", everything=request.everything, limit=limit)
+            walk = _walk(graph, request, limit, up=side == "up")
             walk.from_target(target, request.depth)
             walked = walk.collect(target)
             found.add(walked)
@@ -136,12 +157,17 @@ def collect_lineage(
     pending = [(up, id_.removeprefix(_GROUP)) for up, id_ in wanted if id_.startswith(_GROUP)]
     while ready := [(up, id_) for up, id_ in pending if id_ in found.nodes]:
         # What is expanded may have groups itself, which are next.
-        members = drawing.find_group_members(found.as_graph(), alone)
+        members = find_group_members(found.as_graph(), alone)
         of_groups = [(up, one) for up, id_ in ready for one in members.get(id_, [id_])]
         _add_neighbours(graph, found, request, of_groups, resolve, missing, limit)
         pending = [one for one in pending if one not in ready]
     missing |= {f"{_GROUP}{id_}": None for _, id_ in pending}
     return Collected(found, first, tuple(missing), path, frozenset(id_ for _, id_ in single))
+
+
+def _walk(graph: Graph, request: Request, limit: int, *, up: bool) -> Walk:
+    everything = request.everything
+    return Walk(graph, up=up, everything=everything, limit=limit, until=request.until)
 
 
 def _add_neighbours(
@@ -157,7 +183,7 @@ def _add_neighbours(
     for up in (True, False):
         ids = [id_ for direction, id_ in wanted if direction == up]
         if ids:
-            walk = Walk(graph, up=up, everything=request.everything, limit=limit)
+            walk = _walk(graph, request, limit, up=up)
             walk.add_neighbours(*_rows_of(ids, found, resolve, missing))
             found.add(walk.collect(_NOTHING))
 
@@ -192,6 +218,7 @@ def trace_graph(
     """The answer of `GET /api/v1/lineage/graph`."""
     collected = collect_lineage(graph, target, request, resolve, limit=limit)
     found, first, path = collected.found, collected.first, collected.path
+    found.merge_pods()
     beyond = _look_beyond(graph, found, request, limit)
     numbered = found.as_graph()
     gaps = _find_gaps(graph, found)
@@ -201,7 +228,7 @@ def trace_graph(
         numbered,
         filters=request.filters,
         grouped=request.grouped,
-        alone=alone if len(first.roots) <= drawing.FITS else alone - {*first.roots},
+        alone=alone if len(first.roots) <= FITS else alone - {*first.roots},
         opened=request.opened,
         marks=_mark(found, {first.target, *first.roots}, {gap.id for gap in gaps}),
         beyond=beyond,
@@ -226,6 +253,7 @@ def trace_graph(
         gaps=tuple(gaps),
         missing=collected.missing,
         truncated=found.truncated or drawn.truncated,
+        withheld=first.withheld,
     )
 
 
@@ -257,7 +285,7 @@ def _look_beyond(
     nodes that no walk followed, because of their times, are added."""
     beyond: dict[str, tuple[set[str], set[str]]] = {}
     for index, up in enumerate((True, False)):
-        walk = Walk(graph, up=up, everything=request.everything, limit=limit)
+        walk = _walk(graph, request, limit, up=up)
         walk.add_neighbours(found.versions.values(), found.activities.values())
         for edge in walk.collect(_NOTHING).edges:
             here, there = (edge.end, edge.start) if up else (edge.start, edge.end)
@@ -280,14 +308,14 @@ def _mark(found: Collection, targets: set[str], with_gaps: set[str]) -> dict[str
             of_node.append("same_content")
         if node.made_elsewhere:
             of_node.append("made_elsewhere")
-        if node.id in with_gaps:
+        if node.id in with_gaps or node.gaps:
             of_node.append("gap")
         marks[node.id] = tuple(of_node)
     return marks
 
 
 def _find_gaps(graph: Graph, found: Collection) -> list[ObservationGap]:
-    """What could not be observed of these activities and their executions."""
+    """List the gaps of these activities and their executions."""
     names = {key: name for name, key in found.activities.items()}
     steps = LineageQueries(graph.connection)
     gaps: list[ObservationGap] = []

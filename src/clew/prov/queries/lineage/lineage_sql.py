@@ -17,6 +17,9 @@ from clew.prov.event_numbers import MOVES_SQL
 FOREVER = 2**62
 """Later than every time: the writing may have continued to the end."""
 
+IS_FOUND = "coalesce(v.maker, 0) = v.execution"
+"""Of a version that is selected by its id: in other words than those of the index of all found
+versions, which PostgreSQL would read as a whole."""
 _VERSIONS = """
 SELECT v.id, v.execution, v.location, v.maker, v.ordinal, v.at, l.locator, x.number,
        c.digest, c.size, c.mode, c.package, c.stored, x.made_elsewhere
@@ -24,17 +27,19 @@ FROM version v JOIN location l ON l.id = v.location JOIN execution x ON x.id = v
 LEFT JOIN content c ON c.version = v.id WHERE v.id IN ({})
 """
 # A record made elsewhere may claim any path and any time: what was recorded here comes first.
+# The order is that of the indexes `version_made` and `version_found`, and digests are compared one
+# by one: a place may have a hundred thousand versions, and as many places the same content.
 _MADE_EARLIER = """
-  (SELECT g.id FROM version g JOIN content gc ON gc.version = g.id
-   JOIN execution gx ON gx.id = g.execution
+  (SELECT g.id FROM version g JOIN execution gx ON gx.id = g.execution
    WHERE g.location = v.location AND g.at < v.at AND g.maker <> g.execution
-   AND gc.digest = c.digest AND {} ORDER BY g.at DESC, g.ordinal DESC LIMIT 1)
+   AND (SELECT gc.digest FROM content gc WHERE gc.version = g.id) = c.digest AND {}
+   ORDER BY g.at DESC, g.ordinal DESC LIMIT 1)
 """
 _FOUND_EARLIER = """
-  (SELECT g.id FROM version g JOIN content gc ON gc.version = g.id
-   JOIN execution gx ON gx.id = g.execution
+  (SELECT g.id FROM version g JOIN execution gx ON gx.id = g.execution
    WHERE g.location = v.location AND g.at <= v.at AND g.maker = g.execution
-   AND gc.digest = c.digest AND {} ORDER BY g.at, g.id LIMIT 1)
+   AND (SELECT gc.digest FROM content gc WHERE gc.version = g.id) = c.digest AND {}
+   ORDER BY g.at LIMIT 1)
 """
 
 
@@ -46,7 +51,7 @@ def _here_first(question: str) -> str:
 _ORIGINS = f"""
 SELECT v.id, {_here_first(_MADE_EARLIER)}, {_here_first(_FOUND_EARLIER)}
 FROM version v JOIN content c ON c.version = v.id
-WHERE v.maker = v.execution AND v.id IN ({{}})
+WHERE {IS_FOUND} AND v.id IN ({{}})
 """
 _OTHER = """
 SELECT 1 FROM version o JOIN execution ox ON ox.id = o.execution
@@ -55,7 +60,7 @@ AND (ox.made_elsewhere = 0 OR vx.made_elsewhere <> 0)
 """
 _CHANGED = f"""
 SELECT v.id FROM version v JOIN execution vx ON vx.id = v.execution
-WHERE v.id IN ({{}}) AND v.maker = v.execution
+WHERE v.id IN ({{}}) AND {IS_FOUND}
 AND EXISTS (SELECT 1 FROM content c WHERE c.version = v.id)
 AND (EXISTS ({_OTHER} AND o.maker = o.execution) OR EXISTS ({_OTHER} AND o.maker <> o.execution))
 """
@@ -122,7 +127,7 @@ WHERE o.id IN ({}) AND v.id <> o.id
 """
 _ACTIVITIES = """
 SELECT s.id, x.number, s.number, s.uid, s.command, s.exe, s.cwd, s.at, s.kind, s.name,
-       x.made_elsewhere
+       x.made_elsewhere, s.id = s.execution AND s.kind <> 'execution'
 FROM started s JOIN execution x ON x.id = s.execution WHERE s.id IN ({})
 """
 
@@ -131,7 +136,11 @@ SELECT g.activity, s.execution, x.number, g.what, g.why, l.locator FROM gap g
 JOIN started s ON s.id = g.activity JOIN execution x ON x.id = s.execution
 LEFT JOIN location l ON l.id = g.location WHERE g.activity IN ({}) ORDER BY g.at
 """
-_EXECUTIONS = "SELECT DISTINCT execution FROM started WHERE id IN ({})"
+_AGENTS = """
+SELECT s.id, coalesce(s.agent, x.agent) FROM started s JOIN started x ON x.id = s.execution
+WHERE s.id IN ({}) AND coalesce(s.agent, x.agent) <> ''
+"""
+_EXECUTIONS = "SELECT id, execution FROM started WHERE id IN ({})"
 
 
 class Version(NamedTuple):
@@ -167,13 +176,19 @@ class Edge(NamedTuple):
 
 
 class LineageQueries:
-    """One walk's view of the graph."""
+    """One walk's view of the graph. Each version is read once."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._versions: dict[int, Version] = {}
 
     def versions(self, keys: Iterable[int]) -> dict[int, Version]:
-        return {row[0]: Version(*row) for row in self._connection.rows_in(_VERSIONS, keys)}
+        wanted = set(keys)
+        known = self._versions
+        missing = [key for key in wanted if key not in known]
+        for row in self._connection.rows_in(_VERSIONS, missing):
+            known[row[0]] = Version(*row)
+        return {key: known[key] for key in wanted if key in known}
 
     def origins(self, keys: Iterable[int]) -> dict[int, int]:
         """For each version: the one that was made, else first found, with these bytes there."""
@@ -188,27 +203,27 @@ class LineageQueries:
         return {row[0] for row in self._connection.rows_in(_CHANGED, keys)}
 
     def makers(self, versions: Iterable[int]) -> list[Edge]:
-        """Who made them; `at` is when the writing had ended."""
+        """The activities that made them; `at` is the end of the writing."""
         return [
             Edge(activity, version, end, how)
             for version, activity, how, end in self._connection.rows_in(_MAKERS, versions)
         ]
 
     def products(self, activities: Iterable[int]) -> list[Edge]:
-        """What they made; `at` as in `makers`."""
+        """The versions they made; `at` as in `makers`."""
         return [
             Edge(activity, version, end, how)
             for version, activity, how, end in self._connection.rows_in(_PRODUCTS, activities)
         ]
 
     def uses(self, activities: Iterable[int], *, owned: bool) -> list[Edge]:
-        """What they read, without packages' files unless `owned`; a move is not a read."""
+        """The versions they read, without packages' files unless `owned`; a move is not a read."""
         wanted = list(activities)
         used = self._connection.rows_in(_ALL_USES if owned else _USES, wanted)
         return [Edge(*row) for row in used + self._connection.rows_in(_RENAMED, wanted)]
 
     def moved(self, activities: Iterable[int]) -> list[Edge]:
-        """What they renamed, linked, exchanged or touched."""
+        """The versions they renamed, linked, exchanged or touched."""
         return [Edge(*row) for row in self._connection.rows_in(_MOVED, activities)]
 
     def owned(self, activities: Iterable[int]) -> dict[int, int]:
@@ -246,8 +261,15 @@ class LineageQueries:
     def gaps(self, activities: Iterable[int]) -> list[tuple[Any, ...]]:
         """(activity, execution, its number, what, why, locator) of these and their executions."""
         wanted = set(activities)
-        executions = {row[0] for row in self._connection.rows_in(_EXECUTIONS, wanted)}
-        return self._connection.rows_in(_GAPS, wanted | executions)
+        return self._connection.rows_in(_GAPS, wanted | set(self.executions(wanted).values()))
+
+    def executions(self, activities: Iterable[int]) -> dict[int, int]:
+        """The execution that each belongs to."""
+        return dict(self._connection.rows_in(_EXECUTIONS, activities))
+
+    def agents(self, keys: Iterable[int]) -> dict[int, str]:
+        """Who started each activity, or its execution, where that is known."""
+        return dict(self._connection.rows_in(_AGENTS, keys))
 
     def activities(self, keys: Iterable[int]) -> dict[int, tuple[Any, ...]]:
         return {row[0]: row for row in self._connection.rows_in(_ACTIVITIES, keys)}

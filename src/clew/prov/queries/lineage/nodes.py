@@ -1,15 +1,20 @@
-"""What a walk through the graph draws: the nodes of `trace`, with all a tree or a page shows."""
+"""Build the nodes of the `trace` document, with everything that a tree or a page shows."""
 
 import json
+import re
+from collections.abc import Container
 from functools import lru_cache
 from typing import Any
 
 from clew.documents.document import from_nanoseconds
 from clew.documents.ids import Locator, VersionId
-from clew.documents.lineage import Node, OwnerPackage, SameContent
+from clew.documents.lineage.lineage import Node, OwnerPackage, SameContent
 from clew.prov.graph import Graph
 from clew.prov.package_urls import describe_package
+from clew.prov.queries.cluster.nodes import describe_facts, label_of
+from clew.prov.queries.cluster.pods import ActivityFacts
 from clew.prov.queries.formats import (
+    STREAM,
     execution_id,
     locator_kind,
     path_fields,
@@ -23,16 +28,36 @@ from clew.prov.queries.show import classify_locator
 from clew.prov.queries.targets import Target
 from clew.prov.row_keys import digest_text
 
+_DEVICE = re.compile(r"file://[^/]*/(?:dev/(?!shm/)|proc/|sys/)")
+"""Kernel file systems: their entries are not files."""
+
 
 def version_ref(version: Version) -> VersionId:
     """A version's id in the user's words."""
     return version_id(version.number, version.locator, version.ordinal)
 
 
+def is_of_program(version: Version) -> bool:
+    """Whether it is an installed file: one of a package or the system that no recorded process
+    made."""
+    if version.package is not None or _DEVICE.match(version.locator):
+        return True
+    kind = classify_locator(version.locator, None, version.mode) if version.found else ""
+    return kind in ("package", "system")
+
+
 def build_file_nodes(
-    graph: Graph, steps: LineageQueries, versions: dict[int, Version], links: dict[int, Link]
+    graph: Graph,
+    steps: LineageQueries,
+    versions: dict[int, Version],
+    links: dict[int, Link],
+    *,
+    made: Container[int],
 ) -> tuple[list[Node], dict[int, str]]:
-    changed = steps.changed_outside(key for key, version in versions.items() if version.found)
+    """`made`: the versions that an activity among the nodes made, also if it is an execution."""
+    changed = steps.changed_outside(
+        key for key, version in versions.items() if version.found and key not in made
+    )
     sources = find_sources(graph, versions.values())
     candidates = steps.versions(c.key for link in links.values() for c in link.candidates)
     nodes = []
@@ -44,12 +69,12 @@ def build_file_nodes(
             Node(
                 id=id_,
                 kind=locator_kind(version.locator),
-                label=shown["path"],
+                label=label_of(version.locator),
                 **shown,
                 locator=version.locator,
                 execution=execution_id(version.number),
                 version=id_,
-                found=version.found and locator_kind(version.locator) != "stream",
+                found=version.found and not (key in made or version.locator.startswith(STREAM)),
                 at=from_nanoseconds(version.at),
                 digest=digest_text(version.digest),
                 size=version.size,
@@ -94,13 +119,15 @@ def describe_link(link: Link | None, versions: dict[int, Version]) -> tuple[Same
     )
 
 
-def build_activity_node(row: tuple[Any, ...], hidden: int) -> Node:
-    _, execution, number, uid, command, exe, cwd, at, kind, name, elsewhere = row
+def build_activity_node(
+    row: tuple[Any, ...], hidden: int, facts: ActivityFacts | None = None
+) -> Node:
+    _, execution, number, uid, command, exe, cwd, at, kind, name, elsewhere, whole = row
     words = json.loads(command)
     return Node(
-        id=process_id(execution, number, uid),
+        id=execution_id(execution) if whole else process_id(execution, number, uid),
         kind=kind,
-        label=name or " ".join(words) or exe or uid,
+        label=facts.label if facts else name or " ".join(words) or exe or uid,
         name=name,
         command=tuple(words),
         exe=exe,
@@ -109,6 +136,7 @@ def build_activity_node(row: tuple[Any, ...], hidden: int) -> Node:
         started=from_nanoseconds(at),
         hidden=hidden,
         made_elsewhere=bool(elsewhere),
+        **describe_facts(facts),
     )
 
 

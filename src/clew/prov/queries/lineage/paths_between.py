@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import UNSET
 
-from clew.documents.lineage import Edge, Lineage, PathsBetween
+from clew.documents.lineage.lineage import Edge, Lineage, PathsBetween
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.lineage import trace_lineage
 from clew.prov.queries.targets import Target

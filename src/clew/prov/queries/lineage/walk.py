@@ -7,13 +7,13 @@ finished is not in that file. Each version and process is walked once, so the wa
 graph.
 """
 
-import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from clew.documents.lineage import Edge, Node
 from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
+from clew.prov.queries.cluster.cluster_walk import ClusterWalk
+from clew.prov.queries.cluster.names import has_cluster
+from clew.prov.queries.cluster.reads import Origin
 from clew.prov.queries.executions import WORKER
 from clew.prov.queries.lineage.content_links import (
     SAME_CONTENT,
@@ -23,13 +23,13 @@ from clew.prov.queries.lineage.content_links import (
 )
 from clew.prov.queries.lineage.lineage_sql import FOREVER, LineageQueries, Version
 from clew.prov.queries.lineage.lineage_sql import Edge as Step
-from clew.prov.queries.lineage.nodes import (
-    build_activity_node,
-    build_file_nodes,
-    build_unrecorded_node,
-    version_ref,
+from clew.prov.queries.lineage.nodes import is_of_program, version_ref
+from clew.prov.queries.lineage.walk_description import (
+    UNRECORDED,
+    Reached,
+    Walked,
+    describe_walk,
 )
-from clew.prov.queries.show import classify_locator
 from clew.prov.queries.targets import Target
 
 LIMIT = 20_000
@@ -38,32 +38,25 @@ LIMIT = 20_000
 _NUMBER, _NAME = 2, 9
 """Columns of `LineageQueries.activities`."""
 _INSTANT_FLOWS = frozenset({"fork", "exec"})
-"""Ways of passing data that are over when they happen; a pipe may go on."""
-_DEVICE = re.compile(r"file://[^/]*/(?:dev/(?!shm/)|proc/|sys/)")
-"""Places whose files are no files."""
-_UNRECORDED = 0
-"""The key of a file that has no version: no hash is 0."""
+"""Means that pass all data at once; a pipe may pass more later."""
 _PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
-
-
-class Walked(NamedTuple):
-    """What a walk reached."""
-
-    nodes: list[Node]
-    edges: list[Edge]
-    roots: list[str]
-    target: str
-    truncated: bool
-    versions: dict[str, int]
-    """The rows of the nodes that are versions."""
-    activities: dict[str, int]
-    """The rows of the nodes that are activities."""
 
 
 class Walk:
     """One walk, in one direction."""
 
-    def __init__(self, graph: Graph, *, up: bool, everything: bool, limit: int) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        up: bool,
+        everything: bool,
+        limit: int,
+        until: int = FOREVER,
+        ignore_watched: bool = False,
+    ) -> None:
+        """`until`: nothing that was used or made later is followed. `ignore_watched`: containers
+        read volumes as a whole, as if no witness had seen their files."""
         self._graph = graph
         self._steps = LineageQueries(graph.connection)
         self._content_links = ContentLinks(graph, self._steps)
@@ -75,15 +68,32 @@ class Walk:
         self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
         self._hidden: dict[int, set[int]] = {}
         self._workers: dict[int, int] = {}  # task → the worker it was forked from, not drawn
-        self._edges: dict[tuple[int, int, str], dict[str, str]] = {}
+        self._edges: dict[tuple[int, int, str], dict[str, str | bool]] = {}
         self._links: dict[int, Link] = {}  # found version → where it may come from
         self._truncated = False
+        self._until = until
+        self._cluster = (
+            ClusterWalk(
+                graph,
+                self._steps,
+                up=up,
+                until=until,
+                ignore_watched=ignore_watched,
+                versions=self._versions,
+                join=self._join,
+            )
+            if has_cluster(graph)
+            else None
+        )
 
     def from_target(self, target: Target, depth: int | None) -> None:
         if target.kind == "version":
             self._from_versions(target.keys, depth)
         elif target.kind == "file" and self._up:
             self._from_unrecorded(target, depth)
+        elif target.kind == "volume" and self._cluster and target.locator is not None:
+            self._targets = [self._cluster.start(target.locator)]
+            self._walk(set(self._targets), {}, depth)
         elif target.kind == "process":
             self._from_activities(target.keys, depth)
         elif target.kind == "execution":
@@ -94,7 +104,8 @@ class Walk:
 
     def add_neighbours(self, versions: Iterable[int], activities: Iterable[int]) -> None:
         """One step from each of these, however far they are from the target."""
-        origins = set(self._steps.origins(versions).values())
+        found = self._find_origins(self._steps.versions(versions))
+        origins = {origin.key for origin in found.values()}
         self._load(origins - self._versions.keys())
         reached = dict.fromkeys(activities, FOREVER if self._up else -1)
         if origins:
@@ -106,8 +117,8 @@ class Walk:
             (self._inputs if self._up else self._outputs)(reached)
 
     def _from_versions(self, keys: tuple[int, ...], depth: int | None) -> None:
-        origins = self._steps.origins(keys)
-        self._targets = list(dict.fromkeys(origins.values()))
+        origins = self._find_origins(self._steps.versions(keys))
+        self._targets = list(dict.fromkeys(origins[key].key for key in keys if key in origins))
         self._load(self._targets)
         self._walk(set(self._targets), {}, depth)
 
@@ -115,8 +126,8 @@ class Walk:
         assert target.locator is not None and target.digest is not None
         link = find_link(self._graph, target.locator, target.digest)
         if link is not None:
-            self._links[_UNRECORDED] = link
-            self._join(link.best, _UNRECORDED, SAME_CONTENT, **link.facts)
+            self._links[UNRECORDED] = link
+            self._join(link.best, UNRECORDED, SAME_CONTENT, **link.facts)
             self._load([link.best])
             self._walk({link.best}, {}, depth)
 
@@ -134,6 +145,8 @@ class Walk:
             moved: set[int] = set()
             if versions:
                 versions |= self._follow_links(versions)
+                if self._cluster:
+                    versions |= self._cluster.follow_files(versions)
                 bounds, moved = self._makers(versions) if self._up else self._users(versions)
                 activities = self._within_limit(bounds)
             versions = self._expand(activities) | moved
@@ -162,11 +175,15 @@ class Walk:
         return followed
 
     def _within_limit(self, activities: dict[int, int]) -> dict[int, int]:
-        room = max(self._limit - len(self._versions) - len(self._reached), 1)
+        room = self._room()
         if len(activities) <= room:
             return activities
         self._truncated = True
         return dict(list(activities.items())[:room])
+
+    def _room(self) -> int:
+        """How many more nodes the walk may have."""
+        return max(self._limit - len(self._versions) - len(self._reached), 1)
 
     def _makers(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
         """Who made these versions, and the times bounding them; and what was only moved here.
@@ -189,26 +206,38 @@ class Walk:
                 moved += found
             else:
                 bounds[edge.activity] = max(bounds.get(edge.activity, edge.at), edge.at)
+        if self._cluster:
+            for activity, at in self._cluster.makers(versions, room=self._room()).items():
+                bounds[activity] = max(bounds.get(activity, at), at)
         return bounds, self._draw_inputs(moved, loaded)
 
     def _users(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
         """Who used these versions, and the times bounding them; and where they were only moved."""
-        again = self._steps.found_again(versions)
+        again = self._find_again(versions)
         origin = {key: key for key in versions}
-        origin.update({later: first for first, found in again.items() for later in found})
+        origin.update({later.key: first for first, found in again.items() for later in found})
+        inferred = {later.key for found in again.values() for later in found if later.inferred}
         bounds: dict[int, int] = {}
         movers: dict[int, set[tuple[int, str]]] = {}
-        for edge in self._steps.users(origin):
+        users = self._steps.users(origin)
+        starts = self._cluster.times({edge.activity for edge in users}) if self._cluster else {}
+        for edge in users:
             first = origin[edge.version]
-            if self._versions[first].maker == edge.activity:
+            if self._versions[first].maker == edge.activity or edge.at > self._until:
                 continue
-            self._join(first, edge.activity, "used", how=edge.how)
+            self._join(first, edge.activity, "used", how=edge.how, **_mark(edge.version, inferred))
             if edge.how in MOVES:
                 movers.setdefault(edge.activity, set()).add((edge.at, edge.how))
             else:
-                bounds[edge.activity] = min(bounds.get(edge.activity, edge.at), edge.at)
+                at = -1 if edge.at <= starts.get(edge.activity, -1) else edge.at
+                bounds[edge.activity] = min(bounds.get(edge.activity, at), at)
+        files: set[int] = set()
+        if self._cluster:
+            readers, files = self._cluster.users(versions, room=self._room())
+            for activity, at in readers.items():
+                bounds[activity] = min(bounds.get(activity, at), at)
         products = self._steps.products(movers)
-        return bounds, self._draw_outputs(
+        return bounds, files | self._draw_outputs(
             [edge for edge in products if (edge.at, edge.how) in movers[edge.activity]]
         )
 
@@ -224,41 +253,71 @@ class Walk:
             self._reached.update(fresh)
             gathered.update(fresh)
             activities = self._flows(fresh)
+            if self._cluster:
+                for key, at in self._cluster.follow_connections(fresh).items():
+                    activities[key] = (max if self._up else min)(at, activities.get(key, at))
         return self._inputs(gathered) if self._up else self._outputs(gathered)
 
     def _is_further(self, at: int, known: int | None) -> bool:
         return known is None or (at > known if self._up else at < known)
 
     def _inputs(self, activities: dict[int, int]) -> set[int]:
+        starts = self._cluster.times(activities) if self._cluster else {}
         edges = [
             edge
             for edge in self._steps.uses(activities, owned=self._everything)
-            if edge.at <= activities[edge.activity]
+            if edge.at <= max(activities[edge.activity], starts.get(edge.activity, 0))
         ]
         loaded = self._steps.versions({edge.version for edge in edges})
         foreign = [edge for edge in edges if loaded[edge.version].maker != edge.activity]
-        return self._draw_inputs(foreign, loaded)
+        fresh: set[int] = set()
+        if self._cluster:
+            foreign, fresh = self._cluster.enter_volumes(foreign, loaded, activities)
+            fresh |= self._cluster.find_touches(activities)
+        return fresh | self._draw_inputs(foreign, loaded)
 
     def _draw_inputs(self, edges: list[Step], loaded: dict[int, Version]) -> set[int]:
-        origins = self._steps.origins({edge.version for edge in edges})
-        loaded |= self._steps.versions(set(origins.values()) - loaded.keys())
+        origins = self._find_origins({e.version: loaded[e.version] for e in edges})
+        loaded |= self._steps.versions({o.key for o in origins.values()} - loaded.keys())
+        inferred = {key for key, origin in origins.items() if origin.inferred}
         fresh = set()
         for edge in edges:
-            origin = loaded[origins[edge.version]]
-            if self._hide(edge.activity, origin):
+            origin = loaded[origins[edge.version].key]
+            if self._hide(edge.activity, origin) or origin.maker == edge.activity:
                 continue
             if origin.key not in self._versions:
                 self._versions[origin.key] = origin
                 fresh.add(origin.key)
-            seen = version_ref(loaded[edge.version])
-            self._join(origin.key, edge.activity, "used", how=edge.how, version=seen)
+            facts = {"how": edge.how, "version": version_ref(loaded[edge.version])}
+            self._join(origin.key, edge.activity, "used", **facts, **_mark(edge.version, inferred))
         return fresh
+
+    def _find_origins(self, versions: dict[int, Version]) -> dict[int, Origin]:
+        """What each of these is: the version that was made, if it was found again."""
+        if self._cluster:
+            return self._cluster.reads.find(versions.values())
+        found = self._steps.origins(versions)
+        return {key: Origin(origin, inferred=False) for key, origin in found.items()}
+
+    def _find_again(self, versions: set[int]) -> dict[int, list[Origin]]:
+        """For each of these: the later versions that are the same thing, found."""
+        again = self._steps.found_again(versions)
+        found = {key: [Origin(later, inferred=False) for later in again[key]] for key in again}
+        if self._cluster:
+            near = [self._versions[key] for key in versions]
+            for key, later in self._cluster.reads.found_again(near).items():
+                found[key] = [*{one.key: one for one in (*found.get(key, ()), *later)}.values()]
+        return found
 
     def _outputs(self, activities: dict[int, int]) -> set[int]:
         products = self._steps.products(activities)
-        return self._draw_outputs(
-            [edge for edge in products if edge.at >= activities[edge.activity]]
-        )
+        later = [edge for edge in products if edge.at >= activities[edge.activity]]
+        fresh: set[int] = set()
+        if self._cluster:
+            loaded = self._steps.versions({edge.version for edge in later})
+            later = [edge for edge in later if loaded[edge.version].at <= self._until]
+            later, fresh = self._cluster.enter_volumes(later, loaded, activities)
+        return fresh | self._draw_outputs(later)
 
     def _draw_outputs(self, edges: list[Step]) -> set[int]:
         loaded = self._steps.versions({edge.version for edge in edges})
@@ -301,12 +360,11 @@ class Walk:
         return {key for key, row in rows.items() if row[_NAME] == WORKER and row[_NUMBER] == 1}
 
     def _hide(self, activity: int, version: Version) -> bool:
-        """Is it only what programs are made of? What a recorded process made is never that."""
+        """Whether it is an installed file: one of a package or the system that no recorded process
+        made."""
         if self._everything:
             return False
-        hidden = version.package is not None or bool(_DEVICE.match(version.locator))
-        if not hidden and version.found:
-            hidden = classify_locator(version.locator, None, version.mode) in ("package", "system")
+        hidden = is_of_program(version)
         if hidden:
             self._hidden.setdefault(activity, set()).add(version.key)
         return hidden
@@ -314,52 +372,29 @@ class Walk:
     def _load(self, keys: Iterable[int]) -> None:
         self._versions.update(self._steps.versions(keys))
 
-    def _join(self, start: int, end: int, kind: str, **facts: str) -> None:
+    def _join(self, start: int, end: int, kind: str, **facts: str | bool) -> None:
         self._edges.setdefault((start, end, kind), facts)
 
-    def collect(self, target: Target) -> Walked:
-        """All that was reached, in the words of documents."""
-        activities = dict.fromkeys(self._reached)
-        for start, end, kind in self._edges:
-            if kind == "generated":
-                activities[start] = None
-            elif kind == "used":
-                activities[end] = None
-            elif kind != SAME_CONTENT:
-                activities.update({start: None, end: None})
-        nodes, names = build_file_nodes(self._graph, self._steps, self._versions, self._links)
-        versions = dict(names)
-        if target.kind == "file":
-            link = self._links.get(_UNRECORDED)
-            nodes.append(build_unrecorded_node(self._graph, self._steps, target, link))
-            names[_UNRECORDED] = target.label
-        counted = {*activities, *self._workers.values()}
-        owned = {} if self._everything or not self._up else self._steps.owned(counted)
-        rows = self._steps.activities(activities)
-        for key, row in rows.items():
-            hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
-            hidden += owned.get(self._workers.get(key, 0), 0)
-            names[key] = (node := build_activity_node(row, hidden)).id
-            nodes.append(node)
-        edges = [
-            Edge(start=names[start], end=names[end], kind=kind, **facts)  # type: ignore[arg-type]
-            for (start, end, kind), facts in self._edges.items()
-            if start in names and end in names
-        ]
-        if target.kind == "execution":
-            nodes.insert(0, Node(id=target.label, kind="execution", label=target.label))
-            edges += [
-                Edge(start=target.label, end=names[key], kind="part")
-                for key in self._targets
-                if key in names
-            ]
-        roots = [names[key] for key in self._targets if key in names]
-        return Walked(
-            nodes=nodes,
-            edges=edges,
-            roots=roots or [target.label],
-            target=roots[0] if len(roots) == 1 else target.label,
-            truncated=self._truncated,
-            versions={name: key for key, name in versions.items()},
-            activities={names[key]: key for key in rows},
+    def reached(self) -> Reached:
+        """Everything that the walk reached."""
+        return Reached(
+            versions=self._versions,
+            activities=self._reached,
+            edges=self._edges,
+            targets=self._targets,
+            links=self._links,
+            hidden=self._hidden,
+            workers=self._workers,
+            cluster=self._cluster,
+            counts_owned=self._up and not self._everything,
+            truncated=self._truncated or (self._cluster is not None and self._cluster.truncated),
         )
+
+    def collect(self, target: Target) -> Walked:
+        """The same, in the words of documents."""
+        return describe_walk(self._graph, self._steps, self.reached(), target)
+
+
+def _mark(version: int, inferred: set[int]) -> dict[str, bool]:
+    """What an edge says if it was inferred which version was read."""
+    return {"inferred": True} if version in inferred else {}

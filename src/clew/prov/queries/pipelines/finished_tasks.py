@@ -54,7 +54,9 @@ class FinishedTask:
     artifacts: dict[str, Any] = field(default_factory=dict)
     key: str | None = None
     parts: dict[str, Any] = field(default_factory=dict)
-    """What its key is the hash of."""
+    """The values that its key is a hash of."""
+    image_digest: str | None = None
+    """The digest of the image of its Pod."""
 
 
 def find_tasks_with_key(graph: Graph, key: str, *, run: Uid) -> Iterator[FinishedTask]:
@@ -96,6 +98,16 @@ def list_finished_tasks(graph: Graph, run: int) -> dict[str, FinishedTask]:
     return {name: done for name, done in found.items() if done is not None}
 
 
+def count_attempts(graph: Graph, run: int) -> dict[str, int]:
+    """By name, how many attempts of a task of this run are recorded."""
+    counts: dict[str, int] = {}
+    for _, name, ended in graph.connection.rows(_IN_RUN, (run,)):
+        last = json.loads(ended)
+        if name is not None and last.get("state") != "reused":
+            counts[name] = counts.get(name, 0) + len(last.get("executions") or ())
+    return counts
+
+
 def load_run_facets(graph: Graph, run: int) -> dict[str, Any]:
     """The facets that a run started with: the values of its placeholders, and its options."""
     row = graph.connection.row("SELECT facets FROM started WHERE id = ?", (run,))
@@ -135,4 +147,5 @@ def _build_finished_task(
         artifacts=last.get("artifacts", {}),
         key=last.get("key"),
         parts=last.get("parts", {}),
+        image_digest=last.get("image_digest"),
     )

@@ -11,7 +11,7 @@ import msgspec
 
 from clew.documents.document import from_nanoseconds
 from clew.documents.ids import ExecutionId, RunId, TaskId, Uid, VersionId
-from clew.documents.runs import (
+from clew.documents.pipelines.runs import (
     Artifact,
     Run,
     RunChange,
@@ -237,6 +237,9 @@ class _RunBuilder:
             attempts=executions,
             key=end.get("key"),
             parts=end.get("parts", {}),
+            pod=end.get("pod"),
+            node=end.get("node"),
+            image_digest=end.get("image_digest"),
         )
 
 

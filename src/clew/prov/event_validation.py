@@ -44,6 +44,8 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.ASCII)
 _FILE = re.compile(r"file://[A-Za-z0-9._-]{0,64}(/.*)", re.ASCII | re.DOTALL)
 _STREAM = re.compile(r"stream://[0-9a-f]{32}/(?:stdin|stdout|stderr)")
 _DIGEST = re.compile(r"blake3:[0-9a-f]{64}")
+_IMAGE_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_OBJECT_DIGEST = re.compile(r"etag:[!-~]{1,200}")
 _ANSWERS = {
     "absent": re.compile(r"[ -~]{0,64}"),
     "present": re.compile(r"[0-7]{1,6}|(?![0-9])[ -~]{0,64}"),
@@ -123,7 +125,7 @@ class _Checker:
 
     def _content(self, event: Content) -> None:
         self._version(event.version)
-        if not _DIGEST.fullmatch(event.digest):
+        if not _digest_form(event.version.locator, event.digest).fullmatch(event.digest):
             raise InvalidValue("digest: not blake3: and 64 hexadecimal digits")
         check_range("size", event.size, 0, MAX_INTEGER)
         check_range("mode", event.mode, 0, 0o177777)
@@ -201,6 +203,14 @@ _CHECKS: dict[type, Callable[[_Checker, Any], None]] = {
     Alias: _Checker._alias,
     Gap: _Checker._gap,
 }
+
+
+def _digest_form(locator: Locator, digest: str) -> re.Pattern[str]:
+    """An image has the digest of its manifest, and an object of S3 may have its ETag alone."""
+    if locator == f"image://{digest}":
+        return _IMAGE_DIGEST
+    by_etag = locator.startswith("s3://") and digest.startswith("etag:")
+    return _OBJECT_DIGEST if by_etag else _DIGEST
 
 
 def _check_locator(locator: Locator) -> None:

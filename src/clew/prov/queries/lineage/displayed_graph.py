@@ -10,8 +10,8 @@ from datetime import datetime
 
 from msgspec import UNSET
 
-from clew.documents.lineage import Edge, Node
-from clew.documents.lineage_graph import LineageArrow, LineageBox, LineageFrame, Mark
+from clew.documents.lineage.lineage import Edge, Node
+from clew.documents.lineage.lineage_graph import LineageArrow, LineageBox, LineageFrame, Mark
 from clew.prov.queries.lineage import captions
 from clew.prov.queries.lineage.content_links import SAME_CONTENT
 from clew.prov.queries.lineage.groups import find_groups
@@ -41,7 +41,7 @@ class Filters:
 
 
 @dataclass
-class Graph:
+class Subgraph:
     """Nodes and edges, by number."""
 
     nodes: Sequence[Node]
@@ -80,7 +80,7 @@ def time_of(node: Node) -> datetime | None:
 
 
 def draw(
-    graph: Graph,
+    graph: Subgraph,
     *,
     filters: Filters,
     grouped: bool,
@@ -117,7 +117,7 @@ def draw(
     return Drawing(boxes, arrows, frames, box_of, truncated)
 
 
-def find_group_members(graph: Graph, alone: Collection[str]) -> dict[str, list[str]]:
+def find_group_members(graph: Subgraph, alone: Collection[str]) -> dict[str, list[str]]:
     """For each node of a group: all nodes of it."""
     members: dict[str, list[str]] = {}
     for unit in _group(graph, [True] * len(graph.nodes), set(alone)):
@@ -127,7 +127,7 @@ def find_group_members(graph: Graph, alone: Collection[str]) -> dict[str, list[s
     return members
 
 
-def _group(graph: Graph, shown: list[bool], alone: set[str]) -> list[list[int]]:
+def _group(graph: Subgraph, shown: list[bool], alone: set[str]) -> list[list[int]]:
     """All nodes, like ones together, in the order of the first of each."""
     made = [False] * len(graph.nodes)
     for edge in graph.edges:
@@ -170,12 +170,12 @@ def _general(kind: str) -> str:
     return "installed" if captions.is_installed(kind) else ""
 
 
-def _group_id(graph: Graph, unit: list[int]) -> str:
+def _group_id(graph: Subgraph, unit: list[int]) -> str:
     return f"group:{graph.nodes[unit[0]].id}"
 
 
 def _group_box(
-    graph: Graph,
+    graph: Subgraph,
     unit: list[int],
     marks: Mapping[str, tuple[Mark, ...]],
     beyond: Mapping[str, tuple[Collection[str], Collection[str]]],
@@ -202,7 +202,7 @@ def _group_box(
 
 
 def _node_box(
-    graph: Graph,
+    graph: Subgraph,
     number: int,
     frame: LineageFrame | None,
     marks: Mapping[str, tuple[Mark, ...]],
@@ -226,7 +226,7 @@ def _node_box(
     )
 
 
-def _frame(graph: Graph, unit: list[int]) -> LineageFrame:
+def _frame(graph: Subgraph, unit: list[int]) -> LineageFrame:
     nodes = [graph.nodes[number] for number in unit]
     kind = graph.kinds[unit[0]]
     title, subtitle = captions.describe_group(nodes, kind)
@@ -235,11 +235,12 @@ def _frame(graph: Graph, unit: list[int]) -> LineageFrame:
     )
 
 
-def _join(graph: Graph, box_of: Mapping[str, str]) -> tuple[list[LineageArrow], bool]:
+def _join(graph: Subgraph, box_of: Mapping[str, str]) -> tuple[list[LineageArrow], bool]:
     """The arrows between boxes; edges between the same two boxes are one arrow."""
     kinds: dict[tuple[str, str], dict[str, None]] = {}
     counts: dict[tuple[str, str], int] = {}
     weak: set[tuple[str, str]] = set()
+    observed: set[tuple[str, str]] = set()
     for edge in graph.edges:
         ends = box_of.get(edge.start), box_of.get(edge.end)
         if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
@@ -249,10 +250,13 @@ def _join(graph: Graph, box_of: Mapping[str, str]) -> tuple[list[LineageArrow], 
         counts[pair] = counts.get(pair, 0) + 1
         if edge.strength == "weak":
             weak.add(pair)
+        if edge.kind != SAME_CONTENT and not edge.inferred:
+            observed.add(pair)
     through, truncated = _find_ways_through(graph, box_of)
     for pair in through:
         if pair not in kinds:
             kinds[pair] = {THROUGH: None}
+            observed.add(pair)
             counts[pair] = 1
     reached = {end for (_, end), found in kinds.items() if set(found) != {PART}}
     arrows = [
@@ -261,7 +265,7 @@ def _join(graph: Graph, box_of: Mapping[str, str]) -> tuple[list[LineageArrow], 
             end=end,
             kinds=tuple(kinds[start, end]),
             count=counts[start, end],
-            inferred=set(kinds[start, end]) == {SAME_CONTENT},
+            inferred=(start, end) not in observed,
             weak=(start, end) in weak,
         )
         for start, end in kinds
@@ -272,7 +276,7 @@ def _join(graph: Graph, box_of: Mapping[str, str]) -> tuple[list[LineageArrow], 
 
 
 def _find_ways_through(
-    graph: Graph, box_of: Mapping[str, str]
+    graph: Subgraph, box_of: Mapping[str, str]
 ) -> tuple[dict[tuple[str, str], None], bool]:
     """Pairs of boxes between which a way leads only through nodes that are filtered out."""
     hidden = [node.id not in box_of for node in graph.nodes]

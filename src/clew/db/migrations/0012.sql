@@ -1,0 +1,3 @@
+-- Schema 12: what an access token is for.
+
+ALTER TABLE access_token ADD COLUMN scope TEXT NOT NULL DEFAULT 'all';
