@@ -1,0 +1,1 @@
+../src/clew/task_placement.py
