@@ -7,11 +7,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from clew.errors import UsageError
+from clew.kube.quantities import InvalidQuantity
 from clew.pipelines.engine import resources
 from clew.pipelines.engine.engine import StartTask
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
-from clew.pipelines.spec.resources import InvalidQuantity
-from clew.pipelines.tasks.volumes import TaskEnvironment, Volumes
+from clew.pipelines.engine.run_state import Node
+from clew.pipelines.tasks.volumes import TaskEnvironment
+
+EnvironmentFor = Callable[[Node, int, Mapping[str, str]], TaskEnvironment]
+"""What an attempt of a task gets from its platform settings."""
 
 
 class AdmittedTask(Struct, frozen=True):
@@ -28,7 +32,7 @@ class AdmissionQueue:
     def __init__(
         self,
         capacity: resources.Capacity,
-        volumes: Volumes,
+        environment_for: EnvironmentFor,
         facts: Mapping[str, str],
         warn: Callable[[str], None],
     ) -> None:
@@ -36,7 +40,7 @@ class AdmissionQueue:
         self._order = 0
         self._waiting: resources.ResourceQueue[AdmittedTask] = resources.ResourceQueue(capacity)
         self._held: dict[str, resources.ResourceRequest] = {}  # by the path of a running task
-        self._volumes = volumes
+        self._environment_for = environment_for
         self._facts = facts
         self._warn = warn
         self._warned: set[str] = set()
@@ -48,7 +52,7 @@ class AdmissionQueue:
 
     @property
     def next_time(self) -> float | None:
-        """When the next delayed task may start."""
+        """The time at which the next delayed task may start."""
         return self._delayed[0][0] if self._delayed else None
 
     def next(self, running: Iterable[str], now: float) -> AdmittedTask | None:
@@ -77,7 +81,7 @@ class AdmissionQueue:
             node.component.resources,
             lambda value: fill_placeholders(value, node.named_inputs, node, self._facts),
         )
-        environment = self._volumes.environment_for(node, start.attempt, self._facts)
+        environment = self._environment_for(node, start.attempt, self._facts)
         if lack := resources.describe_shortage(request, self._waiting.capacity):
             request = resources.ResourceRequest(exclusive=True)
             text = f"{node.task.name} runs alone: it requests more than this machine has: {lack}"

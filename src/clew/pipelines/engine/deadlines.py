@@ -9,7 +9,7 @@ KILL_GRACE = 1.0
 
 
 class Deadlines(Struct):
-    """When each running task gets SIGTERM, then SIGKILL."""
+    """The times at which running tasks get SIGTERM, then SIGKILL."""
 
     _due: dict[str, tuple[float, signal.Signals]] = field(default_factory=dict)
     _limits: dict[str, int] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Deadlines(Struct):
             self._due[path] = (now + seconds, signal.SIGTERM)
 
     def next(self) -> float | None:
-        """When the next signal is due."""
+        """The time at which the next signal is due."""
         return min((when for when, _ in self._due.values()), default=None)
 
     def pop_expired(self, now: float) -> list[tuple[str, signal.Signals]]:

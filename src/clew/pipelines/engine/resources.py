@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from clew.kube.quantities import parse_quantity
 from clew.pipelines.spec.ir import Resources
-from clew.pipelines.spec.resources import parse_quantity
 
 MAX_OVERTAKES = 16
 """How many tasks may start before the one that has waited longest."""
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 
 class Capacity(Struct, frozen=True):
-    """What a machine has; memory in bytes."""
+    """The resources of a machine; memory in bytes."""
 
     cores: float
     memory: float
@@ -38,7 +38,7 @@ class Capacity(Struct, frozen=True):
 
 
 class ResourceRequest(Struct, frozen=True):
-    """What a task takes while it runs."""
+    """The resources that a task takes while it runs."""
 
     cores: float = 1.0
     memory: float = 0.0
@@ -63,7 +63,7 @@ def resolve_request(resources: Resources, fill: Callable[[Any], Any]) -> Resourc
 
 
 def describe_shortage(request: ResourceRequest, capacity: Capacity) -> str | None:
-    """What the machine lacks to ever run the task; None if it can fit."""
+    """Say what the machine lacks to ever run the task; None if it can fit."""
     lacks = []
     if request.cores > capacity.cores:
         lacks.append(f"{request.cores:g} cores of {capacity.cores:g}")

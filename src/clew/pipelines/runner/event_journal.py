@@ -77,7 +77,7 @@ def _complete_artifact(
 
     path = str(artifact.get("custom_path") or artifact["uri"])
     version = None
-    if execution and path.startswith("/"):
+    if execution and path.startswith(("/", "s3://")):
         try:
             version = resolve_target(
                 graph,

@@ -143,6 +143,8 @@ def _clean_up(batch: Batch, executions: Sequence[ExecutionId | None]) -> None:
     for task, execution in zip(batch.tasks, executions, strict=True):
         if task.live_log is not None:
             task.live_log.unlink(missing_ok=True)
+        for attempt in task.attempts:
+            attempt.discard()
         task.node.release()
         task.on_recorded(execution)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from clew.documents.ids import Uid
-from clew.documents.runs import LogPart
+from clew.documents.pipelines.runs import LogPart
 
 if TYPE_CHECKING:
     from clew.pipelines.tasks.attempt import OnOutput

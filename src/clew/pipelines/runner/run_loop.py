@@ -1,14 +1,15 @@
 """The loop that performs a run: it carries out the engine's decisions, records and reports them.
 
-It runs as many tasks at once as the machine has capacity for, each as a recorded execution.
+It runs as many tasks at once as the backend has capacity for, each as a recorded execution.
 """
 
+import gc
 import os
 import queue
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from clew.errors import NoDatabase, NotAllowed
@@ -23,22 +24,18 @@ from clew.pipelines.engine.engine import (
     TaskResult,
 )
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.run_directory import PIPELINE, RUNS, WORKSPACE
+from clew.pipelines.run_directory import PIPELINE
 from clew.pipelines.runner.cancellation import sigterm_as_interrupt
 from clew.pipelines.runner.recorder import Recorder
-from clew.pipelines.runner.run_placeholders import placeholder_values
-from clew.pipelines.runner.run_types import Change, PipelineRun, RunOptions
+from clew.pipelines.runner.run_types import Change, PipelineRun, RunContext, RunOptions
+from clew.pipelines.runner.task_backend import TaskBackend
 from clew.pipelines.runner.task_events import TaskEnd
-from clew.pipelines.runner.task_reuse import TaskReuse, Verdict, build_outputs
+from clew.pipelines.runner.task_reuse import Verdict, build_outputs
 from clew.pipelines.spec.ir import Dag
 from clew.pipelines.spec.values import Values
-from clew.pipelines.tasks import machine_resources
-from clew.pipelines.tasks.attempt import Attempt, TaskFiles, find_free_directory
-from clew.pipelines.tasks.attempt_factory import AttemptFactory
-from clew.pipelines.tasks.builtin_tasks import BuiltinAttempt, is_builtin
-from clew.pipelines.tasks.platform_file import PlatformMapping
-from clew.pipelines.tasks.volumes import MountPoints, TaskEnvironment, VolumeError, Volumes
-from clew.pipelines.tasks.worker_pool import WorkerPool
+from clew.pipelines.tasks.attempt import Attempt
+from clew.pipelines.tasks.builtin_tasks import is_builtin
+from clew.pipelines.tasks.volumes import TaskEnvironment, VolumeError
 from clew.project_directory import ProjectDirectory, keep_from_git
 from clew.settings import Settings
 
@@ -48,6 +45,9 @@ _RETRY_SECONDS = 1.0
 """Pause before a task that cannot start without the database is tried again."""
 _CHECK_SECONDS = 0.2
 """Between two checks whether the run was canceled."""
+_COLLECT_OBJECTS = 20_000
+"""New objects between two searches for reference cycles. With Python's own 700 it searches dozens
+of times while the events of tasks are built, which are trees, and the next task waits."""
 _SWITCH_SECONDS = 0.0001
 """How long the recorder's thread may keep the others waiting."""
 
@@ -56,27 +56,32 @@ class _DeadlineExceeded(Exception):
     """The run has reached its deadline."""
 
 
+MakeBackend = Callable[[RunContext], TaskBackend]
+"""Makes the backend of a run that has its id now."""
+
+
 def perform(
     directory: ProjectDirectory,
     settings: Settings,
     run: PipelineRun,
     options: RunOptions,
-    *,
-    python: str,
-    mapped: PlatformMapping,
-    workers: WorkerPool,
+    make_backend: MakeBackend,
 ) -> str:
     """Perform a run until it succeeds, fails or is canceled, and return its id."""
-    workers.set_redaction(directory, settings)
     recorder = Recorder(directory, settings, run.resumed, uid=run.uid, say=options.say)
-    interval = sys.getswitchinterval()
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    gc.set_threshold(_COLLECT_OBJECTS, *thresholds[1:])
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         recorder.begin()
-        loop = _RunLoop(directory, settings, run, options, python, mapped, workers, recorder)
+        context = RunContext(
+            directory=directory, settings=settings, id=recorder.id, uid=recorder.uid
+        )
+        loop = _RunLoop(run, options, context, make_backend(context), recorder)
         return loop.perform()
     finally:
         sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
         recorder.close()
 
 
@@ -85,56 +90,34 @@ class _RunLoop:
 
     def __init__(
         self,
-        directory: ProjectDirectory,
-        settings: Settings,
         run: PipelineRun,
         options: RunOptions,
-        python: str,
-        mapped: PlatformMapping,
-        workers: WorkerPool,
+        context: RunContext,
+        backend: TaskBackend,
         recorder: Recorder,
     ) -> None:
-        pipeline = run.pipeline
         self._run = run
-        self._pipeline = pipeline
+        self._pipeline = run.pipeline
         self._options = options
         self._recorder = recorder
-        self._task_reuse = TaskReuse(directory, settings, pipeline.name, recorder.uid)
-        self._run_directory = directory.root / RUNS / recorder.id
-        self._facts = {
-            **placeholder_values(pipeline.name, recorder.id, recorder.uid, self._run_directory),
-            **run.facts,
-        }
-        components = pipeline.components.values()
-        gpus = any(component.resources.accelerators is not None for component in components)
-        capacity = machine_resources.measure_capacity(options.jobs, gpus=gpus)
+        self._backend = backend
+        self._run_directory = context.run_directory
+        self._facts = backend.facts
         self._engine = Engine(
-            pipeline,
+            run.pipeline,
             run.inputs,
             self._facts,
-            ready_limit=max(READY_LIMIT, 2 * capacity.max_parallel),
+            ready_limit=max(READY_LIMIT, 2 * backend.capacity.max_parallel),
         )
-        self._pipeline_url = run.file.resolve().as_uri() if run.file.is_file() else None
-        self._workers = workers
-        self._attempts = AttemptFactory(
-            directory,
-            settings,
-            python,
-            self._facts,
-            workers,
-            on_host=options.on_host,
-            say=options.say,
+        self._admission = AdmissionQueue(
+            backend.capacity, backend.environment_for, self._facts, options.say
         )
-        self._platform = os.fspath(mapped.file) if mapped.file.exists() else None
-        self._volumes = Volumes(mapped, directory, self._run_directory, recorder.uid)
-        self._admission = AdmissionQueue(capacity, self._volumes, self._facts, options.say)
         self._deadlines = Deadlines()
         self._resumed = dict(run.resumed.finished) if run.resumed else {}
         """The tasks that were finished before this run was resumed."""
-        # By the paths of tasks: running attempts, their mounts, when they started, whether they
-        # can be reused, and all their attempts so far.
+        # By the paths of tasks: running attempts, when they started, whether they can be reused,
+        # and all their attempts so far.
         self._running: dict[str, Attempt] = {}
-        self._mounts: dict[str, MountPoints] = {}
         self._started: dict[str, float] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._tried: dict[str, list[Attempt]] = {}
@@ -146,10 +129,9 @@ class _RunLoop:
         if self._run.resumed is None:
             self._make_run_directory()
             self._record_start()
-        if self._pipeline.workspace:
-            (self._run_directory / WORKSPACE).mkdir(parents=True, exist_ok=True)
         try:
             with sigterm_as_interrupt():
+                self._backend.begin()
                 self._loop()
             failed = self._engine.failed
             state = "failed" if failed else "succeeded"
@@ -177,7 +159,7 @@ class _RunLoop:
             self._recorder.remove()
             raise NotAllowed(
                 f"{self._run_directory} cannot be made: {error.strerror}",
-                hint="is there room, and may you write there?",
+                hint="check the free space and your permissions there",
             ) from error
 
     def _record_start(self) -> None:
@@ -189,11 +171,7 @@ class _RunLoop:
             sorted(dag.tasks),
             file=os.fspath(self._run.file),
             facts=self._facts,
-            options={
-                "reuse": self._options.reuse,
-                "on_host": self._options.on_host,
-                "platform": self._platform,
-            },
+            options=self._options.recorded,
         )
 
     def _loop(self) -> None:
@@ -208,13 +186,13 @@ class _RunLoop:
 
     def _end(self, state: str, why: str | None) -> None:
         """End the workers, and record the end of the run."""
-        self._volumes.close()
         outputs = self._engine.outputs if state == "succeeded" else Values()
+        workers = self._backend.end()
         self._recorder.run_ended(state, outputs, why)
-        for worker in self._workers.release():
+        for worker in workers:
             self._recorder.worker_ended(worker)
         self._recorder.finish()
-        self._task_reuse.close()
+        self._backend.close()
 
     # -- one step
 
@@ -255,60 +233,29 @@ class _RunLoop:
             outputs = build_outputs(node, self._resumed[node.path])
             self._end_task(node.path, TaskResult(outputs=outputs))
             return
-        if is_builtin(node):
-            self._started.setdefault(node.path, time.monotonic())
-            self._launch(
-                BuiltinAttempt(node, self._run_directory / node.path, self._volumes, self._facts)
-            )
-            return
         try:
-            variables, image = self._attempts.variables(node), self._attempts.image_digest(node)
-        except BadInput as error:
-            self._end_task(node.path, TaskResult(error=str(error)))
-            return
-        variables |= given.variables
-        if node.path not in self._started:
-            verdict = self._task_reuse.decide(
-                node,
-                self._workers.task_variables(variables),
-                image=image,
-                reuse=self._options.reuse
-                and node.task.reuse
-                and not self._has_hidden_effects(image, given),
-            )
-            self._started[node.path] = time.monotonic()
-            if verdict.reused is None:
-                self._attempts.prepare(node, variables)
+            if node.path not in self._started and not is_builtin(node):
+                allowed = self._options.reuse and node.task.reuse
+                verdict = self._backend.decide(node, given, reuse=allowed)
                 self._started[node.path] = time.monotonic()
-            self._recorder.task_started(node, verdict)
-            self._verdicts[node.path] = verdict
-            if verdict.reused is not None:
-                self._end_task(node.path, TaskResult(outputs=verdict.outputs))
-                return
-        suffix = f"@{task.attempt}" if task.attempt > 1 else ""
-        directory = find_free_directory(self._run_directory / f"{node.path}{suffix}")
-        publish = self._recorder.logs.publish(node.path)
-        files = TaskFiles(node, directory, publish, self._pipeline_url)
-        try:
-            self._mounts[node.path] = self._volumes.mount(
-                given.mount_points, mounted=image is not None
-            )
-        except VolumeError as error:
+                self._recorder.task_started(node, verdict)
+                self._verdicts[node.path] = verdict
+                if verdict.reused is not None:
+                    self._end_task(node.path, TaskResult(outputs=verdict.outputs))
+                    return
+            publish = self._recorder.logs.publish(node.path)
+            attempt = self._backend.create(task, given, publish)
+        except (BadInput, VolumeError) as error:
             self._end_task(node.path, TaskResult(error=str(error)))
             return
-        self._launch(self._attempts.create(files, variables, given.mount_points))
-
-    def _has_hidden_effects(self, image: str | None, given: TaskEnvironment) -> bool:
-        """Whether the task may read or write what its record does not show: volumes, and what a
-        container gets from outside."""
-        more = bool(given.mount_points or given.variables or self._pipeline.workspace)
-        return given.shared or (image is not None and more)
+        self._started.setdefault(node.path, time.monotonic())
+        self._launch(attempt)
 
     def _launch(self, attempt: Attempt) -> None:
         node = attempt.node
         self._options.watch(Change(node))
         self._running[node.path] = attempt
-        self._deadlines.start(node.path, node.component.platform.deadline, time.monotonic())
+        self._deadlines.start(node.path, self._backend.deadline_of(node), time.monotonic())
         attempt.start(self._finished.put)
 
     def _wait(self) -> None:
@@ -331,10 +278,8 @@ class _RunLoop:
         del self._running[path]
         self._admission.release(path)
         self._tried.setdefault(path, []).append(attempt)
-        self._task_reuse.files_changed()
-        for worker in self._workers.pop_finished():
+        for worker in self._backend.attempt_ended(attempt):
             self._recorder.worker_ended(worker)
-        self._volumes.unmount(self._mounts.pop(path, frozenset()))
         late_by = self._deadlines.end(path)
         self._end_task(path, TaskResult(error=late_by) if late_by else attempt.result())
 
@@ -350,7 +295,7 @@ class _RunLoop:
             self._running[late].stop(number)
         if self._recorder.canceled:
             raise KeyboardInterrupt
-        self._workers.check_tasks()
+        self._backend.check()
 
     def _record_end(self, finished: TaskFinished) -> None:
         node = finished.node
@@ -369,7 +314,7 @@ class _RunLoop:
                 tried,
                 why,
                 verdict,
-                os.fspath(tried[-1].directory) if tried else None,
+                tried[-1].place if tried else None,
                 seconds=took,
                 on_recorded=lambda id_: self._options.watch(replace(change, execution=id_)),
             )

@@ -73,7 +73,7 @@ def run_started(
         at=time.time_ns(),
         activity=run,
         kind="run",
-        agent=environment.user_name(os.getuid()),
+        agent=environment.find_user_name(os.getuid()),
         facets=facets,
     )
 
@@ -95,7 +95,7 @@ def task_started(run: Uid, node: Node, verdict: Verdict | None) -> Started:
     facets: dict[str, Any] = {
         "parameters": node.inputs.parameters,
         "artifacts": _references(node.inputs.artifacts),
-        "platform": dict(node.component.platform.ignored),
+        "platform": dict(node.component.platform.pod),
     }
     key = verdict.key if verdict and not verdict.reused else None
     if key:
@@ -119,6 +119,7 @@ def task_ended(run: Uid, end: TaskEnd, n: int, *, resumed: bool) -> Ended:
     """`resumed`: its start may have been recorded before the run was resumed."""
     node, verdict, reused = end.node, end.verdict, end.reused
     made = node.outputs.artifacts
+    notes = [end.why, *(attempt.note for attempt in end.attempts)]
     facets = {
         "state": "reused" if reused else node.state,
         "outputs": node.outputs.parameters,
@@ -128,11 +129,12 @@ def task_ended(run: Uid, end: TaskEnd, n: int, *, resumed: bool) -> Ended:
         "executions": [reused.execution]
         if reused
         else [attempt.execution for attempt in end.attempts if attempt.execution],
-        "why": end.why,
+        "why": "; ".join(filter(None, notes)) or None,
         "error": node.error,
         "place": end.directory,
         "inputs": _references(node.inputs.artifacts),
         "reused_from": reused.task if reused else None,
+        **(end.attempts[-1].facets if end.attempts else {}),
         **({"key": verdict.key, "parts": verdict.parts} if verdict else {}),
         **({"seconds": end.seconds} if resumed and end.seconds is not None else {}),
     }

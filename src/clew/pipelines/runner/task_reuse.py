@@ -2,28 +2,24 @@
 
 The static key (code, function, parameters, content of declared inputs, declared outputs) finds
 earlier tasks. The first one whose recorded facts all still hold is reused, with its outputs. When
-in doubt, the task runs.
+in doubt, the task runs. Which facts there are, and how they are checked, depends on where the tasks
+run (`local_artifacts`, `pods.pod_reuse`).
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blake3 import blake3
 from msgspec import Struct, field
 
 from clew import db
-from clew.documents.ids import ExecutionId, Uid
+from clew.documents.ids import Uid
 from clew.pipelines.engine.run_state import Node
-from clew.pipelines.run_directory import RUNS
 from clew.pipelines.spec.ir import Command, PythonFunction
-from clew.pipelines.spec.placeholders import artifact_path
 from clew.pipelines.spec.values import Artifact, Values
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
@@ -33,12 +29,9 @@ from clew.prov.queries.pipelines.finished_tasks import (
     find_tasks_with_key,
     list_runs_of_pipeline,
 )
-from clew.replay.reuse.reuse_types import ReuseCheck, TaskVariables
+from clew.replay.reuse.reuse_types import ReuseCheck
 from clew.settings import Settings
 from clew.store import Store
-
-if TYPE_CHECKING:
-    from clew.replay.reuse.task_reuse_check import ReuseChecker
 
 GRAPH_CACHE_MB = 2
 """Small, because a long run writes much more to the graph than it reads again."""
@@ -51,10 +44,16 @@ class Verdict(Struct, frozen=True):
 
     key: str
     parts: dict[str, Any]
-    """What the key is the hash of."""
+    """The values that the key is a hash of."""
     why: str
     reused: FinishedTask | None = None
     outputs: Values = field(default_factory=Values)
+
+
+Check = Callable[[FinishedTask], ReuseCheck]
+"""Checks that an earlier task with the same key would have the same result now."""
+Identify = Callable[[Artifact], Any]
+"""What artifacts with the same content have in common; None if the content is not known."""
 
 
 class TaskReuse:
@@ -69,60 +68,40 @@ class TaskReuse:
         self._stack = ExitStack()
         opened = db.connect(directory.graph, address=settings.graph, cache=GRAPH_CACHE_MB)
         connection = self._stack.enter_context(opened)
-        self._graph = Graph(connection, directory.uid, signers=settings.config)
-        self._runs = list_runs_of_pipeline(self._graph, pipeline)
-        self._store = self._stack.enter_context(Store(directory.store))
-
-    @cached_property
-    def _checker(self) -> ReuseChecker:
-        """Loaded when needed: a pipeline that runs for the first time does not wait for it."""
-        from clew.replay.reuse.task_reuse_check import ReuseChecker
-
-        return ReuseChecker(self._graph, self._store)
+        self.graph = Graph(connection, directory.uid, signers=settings.config)
+        self._runs = list_runs_of_pipeline(self.graph, pipeline)
+        self.store = self._stack.enter_context(Store(directory.store))
 
     def close(self) -> None:
         self._stack.close()
 
-    def files_changed(self) -> None:
-        """Check files again: a task has run, and may have changed any."""
-        if "_checker" in vars(self):
-            self._checker.changed()
-
     def decide(
-        self, node: Node, now: TaskVariables, *, image: str | None = None, reuse: bool
+        self,
+        node: Node,
+        check: Check,
+        identify: Identify,
+        *,
+        more: Mapping[str, Any],
+        reuse: bool,
     ) -> Verdict:
-        """Decide whether to reuse an earlier task. `image`: the digest of the image that the task
-        runs in, where it sees only its declared inputs. `reuse`: whether reuse is allowed."""
-        parts = self._key_parts(node) | ({"image": image} if image else {})
+        """Decide whether to reuse an earlier task. `more`: further parts of the key; `reuse`:
+        whether reuse is allowed."""
+        parts = {**self._key_parts(node, identify), **more}
         key = _hash(parts)
         if not reuse:
             return Verdict(key, parts, "it is not to be reused")
         why: str | None = None
-        for done in find_tasks_with_key(self._graph, key, run=self._run):
-            if image:
-                check = self._check_outputs(done)
-            else:
-                check = self._checker.holds(done.execution, now, _is_given(done))
-            if check.why_not is None:
-                held = f"{done.task}: all {check.checked} facts hold"
+        for done in find_tasks_with_key(self.graph, key, run=self._run):
+            result = check(done)
+            if result.why_not is None:
+                held = f"{done.task}: all {result.checked} facts hold"
                 return Verdict(key, parts, held, done, build_outputs(node, done))
-            why = why or f"{check.why_not} since {done.task}"
+            why = why or f"{result.why_not} since {done.task}"
         return Verdict(key, parts, why or self._describe_change(node, parts))
-
-    def _check_outputs(self, done: FinishedTask) -> ReuseCheck:
-        """Check that the outputs of a container task are unchanged."""
-        outputs = [artifact for several in done.artifacts.values() for artifact in several]
-        for artifact in outputs:
-            digest = self._digest(Path(artifact_path(artifact)))
-            if isinstance(digest, dict):
-                return ReuseCheck(f"what was in {artifact['uri']} is not known")
-            if digest != artifact["digest"]:
-                return ReuseCheck(f"{artifact['uri']}, which it made, changed")
-        return ReuseCheck(None, len(outputs) + 1)
 
     def _describe_change(self, node: Node, parts: dict[str, Any]) -> str:
         """How the task differs from when it last ran."""
-        last = find_last_task(self._graph, self._runs, node.path)
+        last = find_last_task(self.graph, self._runs, node.path)
         if last is None:
             return _NEVER_RAN
         then = last.parts
@@ -131,7 +110,7 @@ class TaskReuse:
                 return f"{describe(then.get(name), parts.get(name))} since {last.task}"
         return _NEVER_RAN
 
-    def _key_parts(self, node: Node) -> dict[str, Any]:
+    def _key_parts(self, node: Node, identify: Identify) -> dict[str, Any]:
         body, component = node.component.body, node.component
         if node.task.cache_key:
             return {"component": component.name, "cache_key": node.task.cache_key}
@@ -156,44 +135,18 @@ class TaskReuse:
             "code": hashes[0],
             "parameters": {n: _short(value) for n, value in parameters.items()},
             "inputs": {
-                name: [self._hash_artifact(artifact) for artifact in artifacts]
+                name: [_hash_artifact(artifact, identify) for artifact in artifacts]
                 for name, artifacts in node.inputs.artifacts.items()
             },
             "outputs": hashes[1],
         }
 
-    def _hash_artifact(self, artifact: Artifact) -> str:
-        """By its content; by its URI if that is not a local path."""
-        described = [artifact.get("name"), artifact["type"], artifact.get("metadata") or {}]
-        path = str(artifact.get("custom_path") or artifact["uri"])
-        return _hash([*described, self._digest(Path(path)) or path])
 
-    def _digest(self, path: Path) -> Any:
-        """The digest of a file; of a directory, those of its files; None if it is not local."""
-        if not path.is_absolute():
-            return None
-        if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if not file.is_dir())
-            return {
-                os.fspath(file.relative_to(path)): self._checker.digest(os.fsencode(file))
-                for file in files
-            }
-        return self._checker.digest(os.fsencode(path))
-
-
-def list_facts(
-    directory: ProjectDirectory, settings: Settings, execution: ExecutionId | None
-) -> list[dict[str, str]]:
-    """The facts that the execution of a task depended on, beside its declared inputs."""
-    if execution is None:
-        return []
-    from clew.replay.reuse.task_reuse_check import ReuseChecker
-
-    with (
-        db.connect(directory.graph, address=settings.graph) as connection,
-        Store(directory.store) as store,
-    ):
-        return ReuseChecker(Graph(connection, directory.uid), store).list_dependencies(execution)
+def _hash_artifact(artifact: Artifact, identify: Identify) -> str:
+    """By its content; by its URI if the content is not known."""
+    described = [artifact.get("name"), artifact["type"], artifact.get("metadata") or {}]
+    place = str(artifact.get("custom_path") or artifact["uri"])
+    return _hash([*described, identify(artifact) or place])
 
 
 def _hash(value: Any) -> str:
@@ -205,22 +158,6 @@ def _short(value: Any) -> Any:
     """A value to show later; the hash of a long one."""
     text = json.dumps(value, ensure_ascii=False)
     return value if len(text) <= 100 else f"hash {_hash(value)}"
-
-
-def _is_given(done: FinishedTask) -> Callable[[bytes], bool]:
-    """Tells which paths the task was given: its directory, the directories of its run above that,
-    and its declared inputs."""
-    runs = (
-        os.fsencode(done.directory).partition(b"/" + RUNS.encode() + b"/")[0] + b"/" + RUNS.encode()
-    )
-    given = [os.fsencode(done.directory), *(os.fsencode(path) for path in done.inputs)]
-
-    def is_given(path: bytes) -> bool:
-        if path.startswith(runs) and any(below.startswith(path + b"/") for below in given):
-            return True
-        return any(path == above or path.startswith(above + b"/") for above in given)
-
-    return is_given
 
 
 def build_outputs(node: Node, done: FinishedTask) -> Values:
@@ -264,6 +201,7 @@ _DESCRIPTIONS: dict[str, Callable[[Any, Any], str]] = {
     "cache_key": lambda then, now: "its cache key changed",
     "code": lambda then, now: "its code changed",
     "image": lambda then, now: "its image changed",
+    "settings": lambda then, now: "its variables or platform settings changed",
     "parameters": _describe_members("parameter"),
     "inputs": _describe_members("input"),
     "outputs": lambda then, now: "what it makes changed",

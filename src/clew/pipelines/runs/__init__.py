@@ -1,5 +1,6 @@
 """All pipeline runs of a project: queued, leased, performed, listed.
 
+    cluster_options  where on a cluster tasks run
     run_queue        requests for runs, queued in the database and claimed by workers
     lease_watcher    which claims have expired; `lease_holder` renews one
     perform_request  performs a claimed request; `perform` runs, resumes and cancels here

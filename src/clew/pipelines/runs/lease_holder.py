@@ -22,7 +22,7 @@ _WAIT_SECONDS = 0.1
 
 
 def lease_end() -> int:
-    """When a lease ends that is taken or renewed now, in ns."""
+    """The end of a lease that is taken or renewed now, in ns."""
     return time.time_ns() + int(LEASE_SECONDS * 1e9)
 
 

@@ -10,13 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.documents.ids import Uid
 from clew.errors import Busy, ClewError, UsageError
-from clew.pipelines.runner.run_types import PipelineRun, ResumedRun, RunOptions
-from clew.pipelines.runs.open_project import OpenProject
+from clew.pipelines.runner.run_types import PipelineRun, ResumedRun, RunOptions, read_options
+from clew.pipelines.runs.project_interface import OpenProject
 from clew.pipelines.runs.run_states import ACTIVE_STATES, check_resumable, not_running_error
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def check_ready() -> None:
     from clew.witness import tracer_binary
 
     tracer_binary.require()
-    if tracer_binary.outer_execution() is not None:
+    if tracer_binary.find_outer_execution() is not None:
         raise UsageError(
             "a pipeline cannot be run within an execution", hint="clew pipeline run, by itself"
         )
@@ -52,7 +54,7 @@ def run_file(
     check_ready()
     workers = WorkerPool(project.directory, project.settings)
     with closing(InterpreterSearch(project.settings.cache)) as search, closing(workers):
-        if _has_functions(file):
+        if options.cluster is None and _has_functions(file):
             workers.start(search.guess(), SDK_VARIABLES)  # it starts while the pipeline is read
         from clew.pipelines.spec import arguments, parser
 
@@ -83,13 +85,36 @@ def run_pipeline(
     """Check that a pipeline can run here, run it, and return the run's id. `workers`: processes
     started ahead of time."""
     from clew.pipelines.runner import run_loop
-    from clew.pipelines.tasks import attempt_factory, platform_file, volumes
+
+    directory, settings = project.directory, project.settings
+    if options.cluster is not None:
+        from clew.pipelines.pods.pod_backend import prepare_pods
+
+        make = prepare_pods(run, options, options.cluster)
+        return run_loop.perform(directory, settings, run, options, make)
+    return _run_here(project, run, options, search=search, workers=workers)
+
+
+def _run_here(
+    project: OpenProject,
+    run: PipelineRun,
+    options: RunOptions,
+    *,
+    search: InterpreterSearch,
+    workers: WorkerPool | None,
+) -> str:
+    from clew.pipelines.runner import run_loop
+    from clew.pipelines.runner.local_backend import LocalBackend
+    from clew.pipelines.tasks import attempt_factory, platform_mapping, volumes
     from clew.pipelines.tasks.worker_pool import WorkerPool
     from clew.run.launch import inherited_env
 
     pipeline = run.pipeline
     platform = Path(options.platform).resolve() if options.platform else None
-    mapped = platform_file.load_mapping(run.file, platform, inherited_env.caller_environment())
+    mapped = platform_mapping.load_mapping(
+        run.file, platform, inherited_env.restore_caller_environment()
+    )
+    options = replace(options, platform=os.fspath(mapped.file) if mapped.file.exists() else None)
     components = pipeline.components.values()
     volumes.check_volumes(mapped, components, project.root, on_host=options.on_host)
     warnings = attempt_factory.check_runnable(pipeline, on_host=options.on_host)
@@ -97,10 +122,16 @@ def run_pipeline(
         options.say(warning)
     directory, settings = volumes.hide_secrets(project.directory, project.settings, components)
     workers = workers or WorkerPool(directory, settings)
-    python = search.result()
-    return run_loop.perform(
-        directory, settings, run, options, python=python, mapped=mapped, workers=workers
+    workers.set_redaction(directory, settings)
+    make = partial(
+        LocalBackend,
+        run=run,
+        options=options,
+        python=search.result(),
+        mapped=mapped,
+        workers=workers,
     )
+    return run_loop.perform(directory, settings, run, options, make)
 
 
 def resume_run(
@@ -203,9 +234,10 @@ def resume_record(
             last_event=finished_tasks.find_last_event_number(graph, key),
             finished=finished_tasks.list_finished_tasks(graph, key),
             seconds=record.seconds or finished_tasks.find_recorded_seconds(graph, key),
+            attempts=finished_tasks.count_attempts(graph, key),
         ),
     )
-    options = RunOptions(**facets["options"], jobs=jobs, say=say, watch=watch)
+    options = replace(read_options(facets["options"]), jobs=jobs, say=say, watch=watch)
     with closing(InterpreterSearch(project.settings.cache)) as search:
         return run_pipeline(project, run, options, search=search, workers=workers)
 

@@ -7,14 +7,14 @@ from contextlib import closing
 
 from clew.documents.document import to_nanoseconds
 from clew.documents.ids import Uid
-from clew.documents.runs import Run
+from clew.documents.pipelines.runs import Run
 from clew.errors import Busy, ClewError, NotFound
 from clew.pipelines.run_directory import PIPELINE
 from clew.pipelines.runner import event_journal
-from clew.pipelines.runner.run_types import PipelineRun, RunOptions
+from clew.pipelines.runner.run_types import ClusterOptions, PipelineRun, RunOptions
 from clew.pipelines.runs import pipeline_specs
-from clew.pipelines.runs.open_project import OpenProject
 from clew.pipelines.runs.perform import check_ready, resume_record, run_pipeline
+from clew.pipelines.runs.project_interface import OpenProject
 from clew.pipelines.runs.run_queue import RunRequest
 from clew.pipelines.spec import arguments, parser
 from clew.pipelines.tasks import kfp_interpreter
@@ -46,7 +46,7 @@ class StandbyWorkers:
             return
         self._workers = workers
 
-    def take(self) -> WorkerPool | None:
+    def pop(self) -> WorkerPool | None:
         workers, self._workers = self._workers, None
         return workers
 
@@ -57,6 +57,7 @@ def perform_request(
     standby: StandbyWorkers,
     *,
     on_host: bool,
+    cluster: ClusterOptions | None,
     say: Callable[[str], None],
 ) -> tuple[str, str | None]:
     """Perform a run to its end and return its state and error.
@@ -66,13 +67,20 @@ def perform_request(
     was shut down, unless a user has canceled it.
     """
     limit = request.config.get("options", {}).get("jobs")
-    jobs = min(limit, len(os.sched_getaffinity(0))) if limit else None
+    jobs = min(limit, len(os.sched_getaffinity(0))) if limit and cluster is None else limit
     record = _await_release(project, request.id)
     try:
         if record is None or record.started is None:
-            _start(project, request, standby, jobs=jobs, on_host=on_host, say=say)
+            options = RunOptions(
+                jobs=jobs,
+                reuse=request.config.get("options", {}).get("reuse", True),
+                on_host=on_host,
+                cluster=cluster,
+                say=say,
+            )
+            _start(project, request, standby, options)
         elif not _is_over(record, request):
-            resume_record(project, request.id, workers=standby.take(), jobs=jobs, say=say)
+            resume_record(project, request.id, workers=standby.pop(), jobs=jobs, say=say)
     except ClewError:
         record = _find_record(project, request.id)
         if record is None or not _is_over(record, request):
@@ -116,10 +124,7 @@ def _start(
     project: OpenProject,
     request: RunRequest,
     standby: StandbyWorkers,
-    *,
-    jobs: int | None,
-    on_host: bool,
-    say: Callable[[str], None],
+    options: RunOptions,
 ) -> None:
     check_ready()
     text = pipeline_specs.text_of(project.graph, request.spec)
@@ -128,7 +133,6 @@ def _start(
     if request.scheduled is not None:
         due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(request.scheduled // 10**9))
         facts["pipeline_job_schedule_time_utc"] = due
-    reuse = request.config.get("options", {}).get("reuse", True)
     run = PipelineRun(
         pipeline=pipeline,
         inputs=arguments.bind_values(pipeline, request.config.get("parameters") or {}),
@@ -137,6 +141,5 @@ def _start(
         uid=request.id,
         facts=facts,
     )
-    options = RunOptions(jobs=jobs, reuse=reuse, on_host=on_host, say=say)
     with closing(InterpreterSearch(project.settings.cache)) as search:
-        run_pipeline(project, run, options, search=search, workers=standby.take())
+        run_pipeline(project, run, options, search=search, workers=standby.pop())

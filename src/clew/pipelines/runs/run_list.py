@@ -12,7 +12,7 @@ from msgspec import structs
 
 from clew.documents.document import from_nanoseconds
 from clew.documents.ids import Uid
-from clew.documents.runs import Run, RunState, RunWithCounts, RunWithTasks
+from clew.documents.pipelines.runs import Run, RunState, RunWithCounts, RunWithTasks
 from clew.errors import NotFound
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import RunRequest
@@ -20,6 +20,8 @@ from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import LATEST, Graph
 from clew.prov.queries.executions import IsRunning
 from clew.prov.queries.pipelines import runs as records
+from clew.prov.queries.tags import load_tags
+from clew.prov.row_keys import activity_key
 
 _COUNTS = "SELECT state, COUNT(*) FROM run_request WHERE project = ? GROUP BY state"
 _PAGE = f"""
@@ -71,8 +73,11 @@ def get_run(graph: Graph, text: str, *, alive: IsRunning) -> RunWithTasks:
         request = find_request(graph, text)
         if request is None:
             raise
-        return RunWithTasks(**structs.asdict(_build_unstarted(request)), tasks=())
-    return _merge(recorded, find_request(graph, recorded.uid))
+        found = RunWithTasks(**structs.asdict(_build_unstarted(request)), tasks=())
+    else:
+        found = _merge(recorded, find_request(graph, recorded.uid))
+    key = activity_key(graph.project_uid, found.uid)
+    return structs.replace(found, tags=tuple(load_tags(graph, [key]).get(key, ())))
 
 
 def get_run_summary(graph: Graph, text: str, *, alive: IsRunning) -> Run:

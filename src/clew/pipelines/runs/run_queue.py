@@ -93,7 +93,7 @@ TERMINATED = "terminated on request"
 
 @dataclass(frozen=True, kw_only=True)
 class RunTemplate:
-    """What is given for a new run, and for a schedule, which makes runs.
+    """The common part of a new run and a schedule, which makes runs.
 
     `config`: {parameters: {…}, pipeline_root: …, options: {…}}, where the options are jobs and
     reuse.
@@ -136,7 +136,7 @@ class RunRequest:
     scheduled: int | None
     began: int | None
     finished: int | None
-    """When it ended; of a run that is resumed, when it ended the last time."""
+    """The time it ended; of a run that is resumed, the time it ended last."""
     stop: bool
     tries: int
     service_account: str

@@ -3,7 +3,7 @@
 `queued` is the state of a request only: in documents such a run is `pending`.
 """
 
-from clew.documents.runs import Run
+from clew.documents.pipelines.runs import Run
 from clew.errors import UsageError
 
 FINAL_STATES = ("succeeded", "failed", "canceled")

@@ -92,7 +92,7 @@ def parse_condition(text: str) -> Condition:
     """Raises InvalidCondition."""
     parser = _Parser(text)
     terms = [parser.term()]
-    while parser.take("&&"):
+    while parser.accept("&&"):
         terms.append(parser.term())
     parser.finish()
     return Condition(text, tuple(terms))
@@ -111,8 +111,8 @@ class _Parser:
         self._position = 0
 
     def term(self) -> Comparison:
-        negated = self.take("!")
-        closing = self.take("(")
+        negated = self.accept("!")
+        closing = self.accept("(")
         if negated and not closing:
             raise self._error("( after !")
         left = self._operand()
@@ -120,11 +120,11 @@ class _Parser:
         if sign is None:
             raise self._error("a comparison")
         right = self._operand()
-        if closing and not self.take(")"):
+        if closing and not self.accept(")"):
             raise self._error(")")
         return Comparison(left, sign[1], right, negated)
 
-    def take(self, word: str) -> bool:
+    def accept(self, word: str) -> bool:
         while self._text[self._position : self._position + 1].isspace():
             self._position += 1
         if not self._text.startswith(word, self._position):
@@ -137,10 +137,10 @@ class _Parser:
             raise self._error("&& or the end")
 
     def _operand(self) -> Operand:
-        self.take("")
+        self.accept("")
         if cast := self._match(_CAST):
             inner = self._operand()
-            if inner.cast or not self.take(")"):
+            if inner.cast or not self.accept(")"):
                 raise self._error(")")
             return Operand(inner.constant, inner.name, cast[1])
         if named := self._match(_VALUE):
@@ -151,7 +151,7 @@ class _Parser:
             digits = number[0]
             return Operand(int(digits) if digits.lstrip("-").isdigit() else float(digits))
         for word, value in (("true", True), ("false", False)):
-            if self.take(word):
+            if self.accept(word):
                 return Operand(value)
         raise self._error("a value")
 

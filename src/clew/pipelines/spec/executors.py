@@ -17,7 +17,7 @@ from clew.pipelines.spec.task_parser import parse_constant
 
 _INSTALL = ["python3", "-m", "pip", "install"]
 _RUNTIME = re.compile(r"kfp(?:==.*)?$|typing-extensions\b")
-"""What the SDK installs for itself; the interpreter has it already."""
+"""Packages that the SDK installs for itself; the interpreter has them already."""
 
 ON_HOST_WARNING = (
     "Python components run as processes of this machine, not in the images that they name"
@@ -55,7 +55,9 @@ def _parse_function(container: Part) -> ir.PythonFunction | None:
     if not lightweight:
         return None
     installs = tuple(_parse_installs(prologue))
-    return ir.PythonFunction(command[3], arguments[3], _parse_environment(container), installs)
+    image = str(parse_constant(container, "image") or "")
+    environment = _parse_environment(container)
+    return ir.PythonFunction(command[3], arguments[3], environment, installs, image)
 
 
 def _parse_command(container: Part, outputs: ir.Slots) -> ir.Command:

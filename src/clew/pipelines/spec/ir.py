@@ -147,6 +147,8 @@ class PythonFunction(Struct, frozen=True):
     environment: Mapping[str, str]
     installs: tuple[tuple[str, ...], ...] = ()
     """The arguments of each call of `pip install` before it runs."""
+    image: str = ""
+    """It may have placeholders."""
 
 
 class Command(Struct, frozen=True):
@@ -177,11 +179,18 @@ class VolumeClaim(Struct, frozen=True):
 
 
 class Resources(Struct, frozen=True):
-    """What a task requests: quantities, or texts with placeholders."""
+    """The resources of a task: quantities, or texts with placeholders."""
 
     cpu: Any = None
+    """The request or, without one, the limit; `memory` too."""
     memory: Any = None
     accelerators: Any = None
+    """How many."""
+    accelerator_type: Any = None
+    """The name of the resource on a cluster."""
+    requests: Mapping[str, Any] = field(default_factory=dict)
+    """As the Pod of the task has them: by the name of the resource."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
 
 
 class EnvVar(Struct, frozen=True):
@@ -205,6 +214,8 @@ class Mount(Struct, frozen=True):
     sub_path: str = ""
     optional: bool = False
     location: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of an empty directory: what only a cluster applies, by the names of the document."""
 
 
 class Platform(Struct, frozen=True):
@@ -215,10 +226,12 @@ class Platform(Struct, frozen=True):
     fields: Mapping[str, str] = field(default_factory=dict)
     """Variables with fields of the Pod: the path of the field or, after `=`, its value."""
     deadline: int | None = None
-    ignored: Mapping[str, Any] = field(default_factory=dict)
-    """Settings without effect here."""
+    pod: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the Pod, which have no effect on this machine. Their texts may have
+    placeholders."""
     inputs: Mapping[str, Input] = field(default_factory=dict)
     """Further inputs of the task, which the names above use."""
+    location: str = ""
 
 
 class Component(Struct, frozen=True):
@@ -238,5 +251,7 @@ class Pipeline(Struct, frozen=True):
     """How a run here differs from one on a cluster."""
     workspace: bool = False
     """Whether its tasks share a directory."""
+    workspace_settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of the volume that this is on a cluster."""
     deadline: int | None = None
     """Time limit of a run, in seconds."""

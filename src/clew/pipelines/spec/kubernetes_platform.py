@@ -1,28 +1,35 @@
 """Parse the Kubernetes document of a pipeline: the platform settings of each executor.
 
 What only a cluster can act on (where a Pod is placed, how it is labelled, where its image comes
-from) is recorded and has no effect. The rest becomes plain values: variables and volumes, which
-`platform_file` finds on this machine, and time limits. Everything else is refused.
+from) is checked by `cluster_settings` and kept: `pods` applies it, and on this machine it is
+recorded and has no effect. The rest becomes plain values: variables and volumes, which
+`platform_mapping` finds on this machine, and time limits. Everything else is refused.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from clew.pipelines.spec import ir
+from clew.pipelines.spec import cluster_settings, ir
+from clew.pipelines.spec.cluster_settings import list_parts
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.task_parser import parse_parameter
 
-_IGNORED = frozenset(
-    {
-        "imagePullPolicy", "imagePullSecret", "nodeAffinity", "nodeSelector", "podAffinity",
-        "podMetadata", "tolerations", "securityContext", "enabledSharedMemory",
-    }
-)  # fmt: skip
-"""Settings without effect here. Shared memory is always available, and tasks run as your user."""
 _CLAIM_IMAGES = ("argostub/createpvc", "argostub/deletepvc")
-_POD_FIELDS = ("metadata.name", "metadata.uid", "metadata.namespace", "spec.nodeName")
+LOCAL_FIELDS = ("metadata.name", "metadata.uid", "metadata.namespace", "spec.nodeName")
+"""Fields of a Pod that have a value on this machine, too."""
+_POD_FIELDS = (
+    *LOCAL_FIELDS,
+    *("spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP"),
+    "status.podIPs",
+)
+_VOLUME_SETTINGS = (
+    *("medium", "sizeLimit", "size", "accessModes", "defaultStorageClass", "storageClassName"),
+    "metadata",
+)
+"""Settings of empty directories that only a cluster applies."""
 _VOLUME_LISTS = {
     "secretAsVolume": ("secret", "secretName"),
     "configMapAsVolume": ("configmap", "configMapName"),
@@ -34,19 +41,26 @@ USER_WARNING = "tasks run as your user, not as the users that they name"
 def parse_platform(part: Part, warnings: list[str]) -> ir.Platform:
     """The platform settings of one executor."""
     part.allow_only(
-        *_IGNORED, *_VOLUME_LISTS, "secretAsEnv", "configMapAsEnv", "fieldPathAsEnv",
+        *cluster_settings.NAMES, *_VOLUME_LISTS, "secretAsEnv", "configMapAsEnv", "fieldPathAsEnv",
         "emptyDirMounts", "genericEphemeralVolume", "activeDeadlineSeconds",
     )  # fmt: skip
     if part.get("securityContext"):
         warnings.append(USER_WARNING)
     names = _NameReader()
+    pod = {
+        name: _fill_in_inputs(part.get(name), f"{part.location}.{name}", names)
+        for name in part.names()
+        if name in cluster_settings.NAMES
+    }
+    cluster_settings.build_settings(Part(pod, part.location), _omit_inputs)
     return ir.Platform(
         env_vars=tuple(_parse_env(part, names)),
         mounts=tuple(_parse_mounts(part, names)),
         fields=dict(_parse_fields(part)),
         deadline=parse_seconds(part, "activeDeadlineSeconds"),
-        ignored={name: part.get(name) for name in part.names() if name in _IGNORED},
+        pod=pod,
         inputs=names.inputs,
+        location=part.location,
     )
 
 
@@ -66,14 +80,16 @@ def parse_volume_claim(container: Part) -> ir.VolumeClaim | None:
     return ir.VolumeClaim(delete=container.get("image") == _CLAIM_IMAGES[1])
 
 
-def parse_pipeline_config(part: Part) -> tuple[bool, int | None]:
-    """Whether the tasks share a workspace, and the time limit of a run."""
+def parse_pipeline_config(part: Part) -> tuple[bool, Mapping[str, Any], int | None]:
+    """Whether the tasks share a workspace, its settings, and the time limit of a run."""
     part.allow_only(
         "workspace", "activeDeadlineSeconds", "resourceTtlOnCompletion", "resourceTtlOnSuccess",
         "resourceTtlOnFailure", "resourceTtl",
     )  # fmt: skip
-    part.part("workspace").allow_only("size", "kubernetes")
-    return "workspace" in part, parse_seconds(part, "activeDeadlineSeconds")
+    workspace = part.part("workspace")
+    workspace.allow_only("size", "kubernetes")
+    settings = {name: workspace.get(name) for name in workspace.names()}
+    return "workspace" in part, settings, parse_seconds(part, "activeDeadlineSeconds")
 
 
 def find_workspace_uses(value: Any, place: str) -> Iterator[str]:
@@ -126,17 +142,40 @@ class _NameReader:
             )
         if isinstance(found.source, ir.Constant) and isinstance(found.source.value, str):
             return found.source.value
+        return self._add(found)
+
+    def read_input(self, part: Part) -> Any:
+        """A constant, or the placeholder of an input of any type."""
+        found = parse_parameter(part)
+        if isinstance(found.source, ir.Constant) and found.key is None:
+            return found.source.value
+        return self._add(found)
+
+    def _add(self, found: ir.Input) -> str:
         name = f"platform--{len(self.inputs)}"
         self.inputs[name] = found
         return f"{{{{$.inputs.parameters['{name}']}}}}"
 
 
-def _list_parts(part: Part, name: str) -> Iterator[Part]:
-    found = part.get(name) or []
-    if not isinstance(found, list):
-        raise part.error(name, "is not a list")
-    for number, one in enumerate(found):
-        yield Part(one, f"{part.location}.{name}[{number}]")
+def _fill_in_inputs(value: Any, place: str, names: _NameReader) -> Any:
+    """The settings, with a placeholder for each input of the task."""
+    if isinstance(value, list):
+        return [
+            _fill_in_inputs(one, f"{place}[{number}]", names) for number, one in enumerate(value)
+        ]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: names.read_input(Part(one, f"{place}.{name}"))
+        if name in cluster_settings.INPUTS
+        else _fill_in_inputs(one, f"{place}.{name}", names)
+        for name, one in value.items()
+    }
+
+
+def _omit_inputs(value: Any) -> Any:
+    """None for what is known only when the task starts."""
+    return None if "{{$" in json.dumps(value) else value
 
 
 def _parse_env(part: Part, names: _NameReader) -> Iterator[ir.EnvVar]:
@@ -144,10 +183,10 @@ def _parse_env(part: Part, names: _NameReader) -> Iterator[ir.EnvVar]:
         ("secretAsEnv", "secret", "secretName", "secretKey"),
         ("configMapAsEnv", "configmap", "configMapName", "configMapKey"),
     ):
-        for one in _list_parts(part, list_name):
+        for one in list_parts(part, list_name):
             one.allow_only(field, f"{field}Parameter", "keyToEnv", "optional")
             name = names.read(one, field)
-            for pair in _list_parts(one, "keyToEnv"):
+            for pair in list_parts(one, "keyToEnv"):
                 pair.allow_only(key, "envVar")
                 yield ir.EnvVar(
                     variable=pair.string("envVar"),
@@ -161,7 +200,7 @@ def _parse_env(part: Part, names: _NameReader) -> Iterator[ir.EnvVar]:
 
 def _parse_mounts(part: Part, names: _NameReader) -> Iterator[ir.Mount]:
     for list_name, (kind, field) in _VOLUME_LISTS.items():
-        for one in _list_parts(part, list_name):
+        for one in list_parts(part, list_name):
             one.allow_only(
                 field, f"{field}Parameter", "mountPath", "optional", "subPath", "constant",
                 "taskOutputParameter", "componentInputParameter",
@@ -175,13 +214,18 @@ def _parse_mounts(part: Part, names: _NameReader) -> Iterator[ir.Mount]:
                 location=one.location,
             )
     for list_name in ("emptyDirMounts", "genericEphemeralVolume"):
-        for one in _list_parts(part, list_name):
+        for one in list_parts(part, list_name):
             one.allow_only(
                 "volumeName", "mountPath", "medium", "sizeLimit", "size", "accessModes",
                 "defaultStorageClass", "storageClassName", "metadata",
             )  # fmt: skip
+            cluster_settings.check_volume(one)
             yield ir.Mount(
-                _parse_mount_path(one), "empty", one.string("volumeName"), location=one.location
+                _parse_mount_path(one),
+                "empty",
+                one.string("volumeName"),
+                location=one.location,
+                settings={name: one.get(name) for name in one.names() if name in _VOLUME_SETTINGS},
             )
 
 
@@ -201,13 +245,13 @@ def _parse_sub_path(part: Part) -> str:
 
 def _parse_fields(part: Part) -> Iterator[tuple[str, str]]:
     labels = part.part("podMetadata")
-    for one in _list_parts(part, "fieldPathAsEnv"):
+    for one in list_parts(part, "fieldPathAsEnv"):
         one.allow_only("name", "fieldPath")
         path = one.string("fieldPath")
         literal = _find_label(labels, path)
         if path not in _POD_FIELDS and literal is None:
             known = ", ".join(_POD_FIELDS)
-            raise one.error("fieldPath", f"{path} is not available here, only labels and {known}")
+            raise one.error("fieldPath", f"{path} is not available, only labels and {known}")
         yield one.string("name"), path if literal is None else f"={literal}"
 
 

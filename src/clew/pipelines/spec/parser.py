@@ -64,7 +64,7 @@ def _parse_document(document: Part, second: Part) -> ir.Pipeline:
     second.part("platforms").allow_only("kubernetes")
     kubernetes = second.part("platforms").part("kubernetes")
     kubernetes.allow_only("deploymentSpec", "pipelineConfig")
-    workspace, deadline = kubernetes_platform.parse_pipeline_config(
+    workspace, workspace_settings, deadline = kubernetes_platform.parse_pipeline_config(
         kubernetes.part("pipelineConfig")
     )
     settings = kubernetes.part("deploymentSpec").part("executors")
@@ -85,7 +85,7 @@ def _parse_document(document: Part, second: Part) -> ir.Pipeline:
         _check(component, components)
     name = document.part("pipelineInfo").string("name")
     unique = tuple(dict.fromkeys(warnings))
-    return ir.Pipeline(name, root, components, unique, workspace, deadline)
+    return ir.Pipeline(name, root, components, unique, workspace, workspace_settings, deadline)
 
 
 def _parse_component(

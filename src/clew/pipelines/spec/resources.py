@@ -1,24 +1,14 @@
-"""Parse the resources that a container requests, and Kubernetes quantities."""
+"""Parse the resources that a container requests."""
 
-import re
 from typing import Any
 
+from clew.kube.quantities import InvalidQuantity, parse_quantity
 from clew.pipelines.spec.document_part import Part
 from clew.pipelines.spec.ir import Resources
 from clew.pipelines.spec.task_parser import parse_constant
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+|[a-zA-Z]*)")
-_SUFFIXES = {
-    "": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
-    "P": 1e15, "E": 1e18, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40,
-    "Pi": 2.0**50, "Ei": 2.0**60,
-}  # fmt: skip
 _GB = 1e9
 """The unit of memory in the older fields, which are numbers."""
-
-
-class InvalidQuantity(ValueError):
-    """The text is not a Kubernetes quantity."""
 
 
 def parse_resources(part: Part) -> Resources:
@@ -42,10 +32,15 @@ def parse_resources(part: Part) -> Resources:
     kind = parse_constant(accelerator, "resourceType") or parse_constant(accelerator, "type")
     if count is not None:
         _check_quantity(accelerator, "count", count)
+    requests = {"cpu": read("cpuRequest"), "memory": read("memoryRequest", _GB)}
+    limits = {"cpu": read("cpuLimit"), "memory": read("memoryLimit", _GB)}
     return Resources(
-        cpu=read("cpuRequest") or read("cpuLimit"),
-        memory=read("memoryRequest", _GB) or read("memoryLimit", _GB),
+        cpu=requests["cpu"] or limits["cpu"],
+        memory=requests["memory"] or limits["memory"],
         accelerators=count if count is not None else (1 if kind else None),
+        accelerator_type=kind,
+        requests={name: value for name, value in requests.items() if value is not None},
+        limits={name: value for name, value in limits.items() if value is not None},
     )
 
 
@@ -57,13 +52,3 @@ def _check_quantity(part: Part, name: str, value: Any) -> Any:
         except InvalidQuantity as error:
             raise part.error(name, str(error)) from error
     return value
-
-
-def parse_quantity(value: Any) -> float:
-    """`500m`, `2Gi`, `1e3`, `4` as a number."""
-    match = _QUANTITY.fullmatch(str(value).strip())
-    if match is not None and match[2] in _SUFFIXES:
-        return float(match[1]) * _SUFFIXES[match[2]]
-    if match is None or not match[2][-1].isdigit():
-        raise InvalidQuantity(f"{value!r} is not a quantity like 500m or 2Gi")
-    return float(match[0])

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -21,14 +22,14 @@ from clew.pipelines.engine.run_state import Node
 from clew.pipelines.run_directory import RUNS
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path
-from clew.pipelines.spec.values import Artifact, Values, WrongType, convert, parse_value
+from clew.pipelines.tasks.executor_files import OUTPUT, build_executor_input, read_outputs
 from clew.pipelines.tasks.failure_message import explain_failure, read_tail
 from clew.pipelines.tasks.venvs import InstallFailed, VenvBuilder
 from clew.pipelines.tasks.worker_pool import WorkerPool
 from clew.prov.events import AnyEvent
 from clew.run.session.forked_task import ForkedTask
 from clew.run.session.worker_session import WorkerSession
-from clew.witness.downloads.found_files import ORIGIN_ATTRIBUTE
+from clew.witness.downloads.input_origins import ORIGIN_ATTRIBUTE
 
 _OUTPUT_SECONDS = 5.0
 """How long to wait for the end of a failed task's output, which explains the failure."""
@@ -44,8 +45,10 @@ class Attempt(Protocol):
     """One attempt of one task. All methods but `events` are called from one thread."""
 
     node: Node
-    directory: Path
-    """The task's own directory."""
+
+    @property
+    def place(self) -> str:
+        """Where its files are."""
 
     def start(self, on_end: OnEnd) -> None:
         """Start it; `on_end` is called when it ended, from any thread."""
@@ -59,9 +62,30 @@ class Attempt(Protocol):
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
         """Its events that are not recorded yet; called from the recorder's thread."""
 
+    def discard(self) -> None:
+        """Remove what it left outside the record: it is recorded. Called from that thread, too."""
+
     @property
     def execution(self) -> Uid | None:
         """The uid of its execution, if there is one."""
+
+    @property
+    def facets(self) -> Mapping[str, Any]:
+        """What the task's record says about where it ran, beside its execution."""
+
+    @property
+    def note(self) -> str | None:
+        """What the task's record says about how it went."""
+
+
+class AttemptOnThisMachine:
+    """What attempts on this machine have in common: their execution says everything."""
+
+    facets: Mapping[str, Any] = MappingProxyType({})
+    note: str | None = None
+
+    def discard(self) -> None:
+        """Nothing is left."""
 
 
 class TaskFiles(Struct):
@@ -82,67 +106,48 @@ class TaskFiles(Struct):
 
     def write_inputs(self) -> None:
         self.directory.mkdir(parents=True)
+        directory = os.fspath(self.directory)
         body = self.node.component.body
         if isinstance(body, PythonFunction):
-            module = self.directory / "component.py"
-            module.write_text(body.source)
-            if self.pipeline_url is not None:  # lineage then names the user's own file
-                with suppress(OSError):
-                    os.setxattr(module, ORIGIN_ATTRIBUTE, self.pipeline_url.encode())
+            self._write(f"{directory}/component.py", body.source, origin=self.pipeline_url)
         text = json.dumps(self.executor_input, ensure_ascii=False)
-        (self.directory / "executor_input.json").write_text(text)
+        self._write(f"{directory}/executor_input.json", text)
+
+    @staticmethod
+    def _write(path: str, text: str, *, origin: str | None = None) -> None:
+        """Write a new file without Python's layers: the worker waits for it. `origin`: lineage then
+        names the user's own file."""
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            left = memoryview(text.encode())
+            while left:
+                left = left[os.write(file, left) :]
+            if origin is not None:
+                with suppress(OSError):
+                    os.setxattr(file, ORIGIN_ATTRIBUTE, origin.encode())
+        finally:
+            os.close(file)
 
     @property
     def executor_input(self) -> dict[str, Any]:
-        inputs, outputs = self.node.inputs, self.node.component.outputs
-        return {
-            "inputs": {
-                "parameterValues": inputs.parameters,
-                "artifacts": {n: {"artifacts": a} for n, a in inputs.artifacts.items()},
-            },
-            "outputs": {
-                "parameters": {
-                    name: {"outputFile": str(self.directory / name)} for name in outputs.parameters
-                },
-                "artifacts": {
-                    name: {"artifacts": [self._output_artifact(name)]} for name in outputs.artifacts
-                },
-                "outputFile": str(self.directory / "executor_output.json"),
-            },
-        }
-
-    def _output_artifact(self, name: str) -> Artifact:
-        kind = self.node.component.outputs.artifacts[name].type
-        return {"name": name, "uri": str(self.directory / name), "type": kind, "metadata": {}}
+        place = os.fspath(self.directory)
+        return build_executor_input(self.node, place, place)
 
     def read_result(self) -> TaskResult:
         """Read the outputs that the task left."""
-        file = self.directory / "executor_output.json"
+        file = self.directory / OUTPUT
         try:
             output = json.loads(file.read_text()) if file.exists() else {}
         except (OSError, ValueError) as error:
             return TaskResult(error=f"its {file.name} cannot be read: {error}")
-        parameters = {}
-        for name, slot in self.node.component.outputs.parameters.items():
-            try:
-                if name in output.get("parameterValues", {}):
-                    parameters[name] = convert(output["parameterValues"][name], slot.type)
-                else:
-                    parameters[name] = self._read_parameter(name, slot.type)
-            except FileNotFoundError:
-                return TaskResult(error=f"it left no value for its output {name}")
-            except (WrongType, OSError, UnicodeDecodeError) as error:
-                return TaskResult(error=f"its output {name}: {error}")
-        artifacts: dict[str, list[Artifact]] = {}
-        for name in self.node.component.outputs.artifacts:
-            left = output.get("artifacts", {}).get(name, {}).get("artifacts") or [{}]
-            artifacts[name] = [{**self._output_artifact(name), **artifact} for artifact in left]
-        return TaskResult(outputs=Values(parameters, artifacts))
+        return read_outputs(self.node, self.executor_input, output, self._read_parameter)
 
-    def _read_parameter(self, name: str, kind: str) -> Any:
-        """Read an output parameter from its own file."""
-        text = (self.directory / name).read_text()
-        return parse_value(text if kind == "STRING" else text.strip(), kind)
+    def _read_parameter(self, name: str) -> str | None:
+        """The content of an output parameter's own file."""
+        try:
+            return (self.directory / name).read_text()
+        except FileNotFoundError:
+            return None
 
     def input_paths(self) -> list[str]:
         """The local files of its input artifacts."""
@@ -160,7 +165,7 @@ def find_free_directory(wanted: Path) -> Path:
     return free
 
 
-class ForkedAttempt:
+class ForkedAttempt(AttemptOnThisMachine):
     """A lightweight component in a process that a worker forks."""
 
     def __init__(
@@ -173,7 +178,7 @@ class ForkedAttempt:
     ) -> None:
         """`builder`: builds the virtual environment of `python`."""
         self.node = files.node
-        self.directory = files.directory
+        self.place = os.fspath(files.directory)
         self._files = files
         self._workers = workers
         self._python = python

@@ -73,7 +73,7 @@ class AttemptFactory:
         self._facts = facts
         self._on_host = on_host
         self._digest = cache(self._runtime_digest)
-        self._path = inherited_env.caller_environment().get("PATH", os.defpath)
+        self._path = inherited_env.restore_caller_environment().get("PATH", os.defpath)
 
     def variables(self, node: Node) -> dict[str, str]:
         """The variables that a task gets in addition to those of the caller."""
@@ -164,7 +164,7 @@ def build_command(
     facts: Mapping[str, str],
 ) -> list[str]:
     present = {*node.inputs.parameters, *node.inputs.artifacts}
-    inputs, known = _inputs_and_defaults(node), {**facts, **output_placeholders(executor_input)}
+    inputs, known = fill_defaults(node), {**facts, **output_placeholders(executor_input)}
     return [
         to_text(fill_placeholders(word, inputs, node, known))
         for template in templates
@@ -175,7 +175,7 @@ def build_command(
 def build_environment(
     environment: Mapping[str, str], node: Node, facts: Mapping[str, str]
 ) -> dict[str, str]:
-    inputs = _inputs_and_defaults(node)
+    inputs = fill_defaults(node)
     return {
         name: to_text(fill_placeholders(value, inputs, node, facts))
         for name, value in environment.items()
@@ -183,10 +183,10 @@ def build_environment(
 
 
 def resolve_image(body: Command, node: Node, facts: Mapping[str, str]) -> str:
-    return to_text(fill_placeholders(body.image, _inputs_and_defaults(node), node, facts))
+    return to_text(fill_placeholders(body.image, fill_defaults(node), node, facts))
 
 
-def _inputs_and_defaults(node: Node) -> Values:
+def fill_defaults(node: Node) -> Values:
     """All inputs that the task names, and the defaults of the others."""
     slots = node.component.inputs.parameters
     defaults = {name: slot.default for name, slot in slots.items()}

@@ -1,5 +1,6 @@
 """Tasks without a process: create or delete a volume, copy an imported artifact."""
 
+import os
 import shutil
 import threading
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from clew.pipelines.engine.input_resolution import BadInput, import_artifact
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.ir import Importer, VolumeClaim
 from clew.pipelines.spec.values import Values
-from clew.pipelines.tasks.attempt import OnEnd
+from clew.pipelines.tasks.attempt import AttemptOnThisMachine, OnEnd
 from clew.pipelines.tasks.volumes import VolumeError, Volumes
 from clew.prov.events import AnyEvent
 from clew.run.session.worker_session import WorkerSession
@@ -20,7 +21,7 @@ def is_builtin(node: Node) -> bool:
     return isinstance(node.component.body, VolumeClaim | Importer)
 
 
-class BuiltinAttempt:
+class BuiltinAttempt(AttemptOnThisMachine):
     """One of them, in a thread, since copying may take long."""
 
     execution = None
@@ -29,7 +30,7 @@ class BuiltinAttempt:
         self, node: Node, directory: Path, volumes: Volumes, facts: Mapping[str, str]
     ) -> None:
         self.node = node
-        self.directory = directory
+        self.place = os.fspath(directory)
         self._volumes = volumes
         self._facts = facts
         self._result: TaskResult | None = None

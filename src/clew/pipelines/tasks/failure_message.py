@@ -34,6 +34,7 @@ def explain_failure(status: int, output: str) -> str:
 def _last_exception(output: str) -> str | None:
     """`ValueError: no rows (component.py, line 7: raise ValueError("no rows"))`"""
     lines = output[output.rfind(_START) :].splitlines()
+    lines = [line for line in lines if not line.startswith(_SDK_LOG)]  # of another stream
     if not lines or lines[0] != _START:
         return None
     frame = code = ""

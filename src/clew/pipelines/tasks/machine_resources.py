@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from clew.pipelines.engine.resources import Capacity
-from clew.witness.accelerators import accelerators
+from clew.witness.accelerators import find_accelerators
 
 _UNLIMITED = 2**60
 """A cgroup v1 without a limit reports more than this."""
@@ -18,7 +18,7 @@ def measure_capacity(jobs: int | None, root: Path = Path("/"), *, gpus: bool = T
     return Capacity(
         cores=max(cores, jobs or 0),
         memory=min([_total_memory(root), *_cgroup_limits(root)]),
-        gpus=len(accelerators(root, {}).get("gpu", ())) if gpus else 0,
+        gpus=len(find_accelerators(root, {}).get("gpu", ())) if gpus else 0,
         max_tasks=jobs,
     )
 

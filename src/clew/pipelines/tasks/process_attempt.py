@@ -19,7 +19,7 @@ from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.spec.ir import Command
-from clew.pipelines.tasks.attempt import STOPPED, OnEnd, OnOutput, TaskFiles
+from clew.pipelines.tasks.attempt import STOPPED, AttemptOnThisMachine, OnEnd, OnOutput, TaskFiles
 from clew.pipelines.tasks.containers.runtime import ContainerRuntime
 from clew.pipelines.tasks.failure_message import explain_failure, read_tail
 from clew.pipelines.tasks.worker_pool import create_host
@@ -85,7 +85,7 @@ class _TaskHost(LocalHost):
                 os.kill(pid, number)
 
 
-class ProcessAttempt:
+class ProcessAttempt(AttemptOnThisMachine):
     """A task whose command is recorded like any other execution."""
 
     def __init__(
@@ -99,7 +99,7 @@ class ProcessAttempt:
     ) -> None:
         """`fill` replaces the placeholders in words of the command."""
         self.node = files.node
-        self.directory = files.directory
+        self.place = os.fspath(files.directory)
         self.container: Container | None = None
         self.execution: Uid | None = None
         self._files = files
@@ -177,7 +177,8 @@ class Container(Struct):
     """Pairs of a directory and its path in the container."""
     name: str
     outputs: Path
-    """Where the container writes; the tracer does not see that, so the wrapper copies it."""
+    """The directory that the container writes to; the tracer does not see that, so the wrapper
+    copies it."""
 
     def build_command(
         self, files: TaskFiles, command: Sequence[str], arguments: Sequence[str]

@@ -24,8 +24,8 @@ from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.document_part import InvalidPipeline
 from clew.pipelines.spec.ir import Command, Component, EnvVar, Mount
-from clew.pipelines.tasks import platform_file
-from clew.pipelines.tasks.platform_file import PlatformMapping
+from clew.pipelines.tasks import platform_mapping
+from clew.pipelines.tasks.platform_mapping import PlatformMapping
 from clew.project_directory import ProjectDirectory
 from clew.run import spool_directories
 from clew.settings import Settings
@@ -77,7 +77,7 @@ def check_volumes(
     """Refuse, before anything runs, what is missing here and mount paths that cannot be created.
     `on_host`: no task runs in an image, where any path can be mounted."""
     components = list(components)
-    platform_file.check_mapping(mapped, components, root / VOLUMES_DIRECTORY)
+    platform_mapping.check_mapping(mapped, components, root / VOLUMES_DIRECTORY)
     for component in components:
         if isinstance(component.body, Command) and not on_host:
             continue
@@ -121,7 +121,7 @@ class Volumes:
             name = _resolve_name(env_var, node, facts)
             if name is None:
                 continue
-            if (why := platform_file.find_missing(self._mapped, env_var, name)) is not None:
+            if (why := platform_mapping.find_missing(self._mapped, env_var, name)) is not None:
                 raise BadInput(why)
             value = (self._mapped.keys(env_var.kind, name) or {}).get(env_var.key)
             if value is not None:
@@ -151,7 +151,7 @@ class Volumes:
             if "/" in name or not claim.is_dir():
                 raise BadInput(f"there is no volume {name} here")
             return claim / mount.sub_path
-        if (why := platform_file.find_missing(self._mapped, mount, name)) is not None:
+        if (why := platform_mapping.find_missing(self._mapped, mount, name)) is not None:
             raise BadInput(why)
         if self._mapped.keys(mount.kind, name) is None:
             return None

@@ -125,7 +125,7 @@ class WorkerPool:
     def check_tasks(self) -> None:
         """Detect tasks that ended without a notification."""
         for worker in self.all():
-            worker.look()
+            worker.check_tasks()
 
     def all(self) -> list[WorkerSession]:
         return [*self._leaving, *self._workers.values()]
@@ -140,6 +140,6 @@ def create_host(settings: Settings, variables: Mapping[str, str]) -> LocalHost:
 
 def task_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """The caller's variables except those of the terminal, and the task's own."""
-    callers = inherited_env.caller_environment().items()
+    callers = inherited_env.restore_caller_environment().items()
     kept = {name: value for name, value in callers if name not in _TERMINAL_VARIABLES}
     return {**kept, **variables}

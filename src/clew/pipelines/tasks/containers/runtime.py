@@ -36,10 +36,12 @@ class ContainerRuntime(Struct, frozen=True):
         arguments: Sequence[str],
         variables: Iterable[str],
         mounts: Iterable[tuple[str, str, bool]],
+        network: str = "host",
+        options: Iterable[str] = (),
     ) -> list[str]:
         """The command line of `run`. The values of variables are those of the client. A mount is a
-        path, its path in the container, and whether it is writable."""
-        words = [*self.client, "run", "--rm", "--name", name, "--network", "host"]
+        path, its path in the container, and whether it is writable. `options`: more of `run`."""
+        words = [*self.client, "run", "--rm", "--name", name, "--network", network, *options]
         for variable in variables:
             words += ["--env", variable]
         for source, target, writable in mounts:
@@ -48,6 +50,12 @@ class ContainerRuntime(Struct, frozen=True):
         if command:
             words += ["--entrypoint", command[0]]
         return [*words, image, *command[1:], *arguments]
+
+    def names(self, prefix: str) -> list[str]:
+        """The names of containers that begin with `prefix`, running or not."""
+        words = ("ps", "--all", "--filter", f"name={prefix}", "--format", "{{.Names}}")
+        listed = _run((*self.client, *words)) or ""
+        return [name for name in listed.split() if name.startswith(prefix)]
 
     def remove(self, name: str) -> None:
         """Kill and remove a container, if it still exists."""

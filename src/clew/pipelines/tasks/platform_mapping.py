@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from clew.errors import NotFound, UsageError
 from clew.pipelines.spec.document_part import InvalidPipeline
 from clew.pipelines.spec.ir import Component, EnvVar, Mount, VolumeClaim
+from clew.pipelines.spec.kubernetes_platform import LOCAL_FIELDS
 from clew.redaction import SHORTEST
 
 FILE_NAME = "pipeline-platform.toml"
@@ -75,7 +76,7 @@ def load_mapping(pipeline: Path, named: Path | None, environ: Mapping[str, str])
 
 
 def find_missing(mapped: PlatformMapping, one: EnvVar | Mount, name: str) -> str | None:
-    """What is missing of what a task names; None if nothing is."""
+    """Say what a task names and the file lacks; None if nothing is missing."""
     keys = mapped.keys(one.kind, name)
     if keys is None:
         return None if one.optional else f"there is no {_KIND_NAMES[one.kind]} {name} here"
@@ -90,6 +91,14 @@ def check_mapping(mapped: PlatformMapping, components: Iterable[Component], volu
     makes = any(isinstance(one.body, VolumeClaim) and not one.body.delete for one in components)
     for component in components:
         platform = component.platform
+        for path in platform.fields.values():
+            if path not in LOCAL_FIELDS and not path.startswith("="):
+                known = ", ".join(LOCAL_FIELDS)
+                raise InvalidPipeline(
+                    f"{platform.location}.fieldPathAsEnv: {path} is not available on this machine,"
+                    f" only labels and {known}",
+                    hint="clew pipeline run --on kubernetes",
+                )
         named: list[EnvVar | Mount] = [*platform.env_vars, *platform.mounts]
         for one in named:
             if one.kind not in _KIND_NAMES or "{{$" in one.name:

@@ -1,4 +1,4 @@
-"""What this package needs of an open project."""
+"""The interface of an open project, as far as this package needs it."""
 
 from pathlib import Path
 from typing import Protocol

@@ -1,0 +1,129 @@
+"""Whether an earlier task that ran as a Pod may be reused.
+
+What happened inside its Pod was not recorded. So the declared inputs are compared (they are the key
+of the task), the image, and whether the outputs are still what they were.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from clew.errors import ClewError
+from clew.pipelines.pods import task_plan
+from clew.pipelines.pods.artifact_store import SCHEME, ArtifactStore, StoredObject
+from clew.pipelines.pods.task_plan import TaskResult
+from clew.pipelines.spec.values import Artifact
+from clew.prov.queries.pipelines.finished_tasks import FinishedTask
+from clew.replay.reuse.reuse_types import ReuseCheck
+
+BASIS = "only declared inputs, image and outputs were compared"
+_PINNED = re.compile(r".+@(sha256:[0-9a-f]{64})")
+_REGISTRY = "docker.io/"
+_LIBRARY = "docker.io/library/"
+
+
+class StoredArtifacts:
+    """Artifacts in the store, by their content."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._results: dict[str, TaskResult | None] = {}
+        self._known: dict[str, Any] = {}
+
+    def identify(self, artifact: Artifact) -> Any:
+        """By digests if a task of Clew made it, else by what the store says of its objects. None if
+        it is not in the store, or the store does not answer."""
+        url = str(artifact["uri"])
+        if not url.startswith(SCHEME):
+            return None
+        if url not in self._known:
+            try:
+                self._known[url] = self._identify(url)
+            except ClewError:  # its task will say what is wrong with the store
+                return None
+        return self._known[url]
+
+    def _identify(self, url: str) -> Any:
+        place, _, name = url.rpartition("/")
+        result = self._read_result(place)
+        if result is not None and name in result.artifacts:
+            return [[file.url[len(url) :], file.digest] for file in result.artifacts[name]]
+        found = self._store.find(url)
+        objects = [found] if found else self._store.list(url)
+        return [[one.url[len(url) :], one.size, one.etag] for one in objects] or None
+
+    def check_outputs(self, done: FinishedTask) -> ReuseCheck:
+        """Check that the objects that a task left are unchanged."""
+        made = [artifact for several in done.artifacts.values() for artifact in several]
+        if not made:
+            return ReuseCheck(None)
+        try:
+            result = self._read_result(done.directory)
+            if result is None:
+                return ReuseCheck(f"what it left at {done.directory} is gone")
+            now = self._store.list(done.directory)
+        except ClewError as error:
+            return ReuseCheck(f"its outputs cannot be checked: {error.message}")
+        return compare_outputs(result, now)
+
+    def _read_result(self, place: str) -> TaskResult | None:
+        if not place.startswith(SCHEME):
+            return None
+        if place not in self._results:
+            url = f"{place}/{task_plan.RESULT}"
+            data = self._store.read(url, most=task_plan.MAX_DOCUMENT)
+            self._results[place] = task_plan.decode_result(data) if data is not None else None
+        return self._results[place]
+
+
+def compare_outputs(result: TaskResult, now: Iterable[StoredObject]) -> ReuseCheck:
+    """Compare what a task left with what is there now."""
+    there = {one.url: one for one in now}
+    files = [file for several in result.artifacts.values() for file in several]
+    for file in files:
+        found = there.get(file.url)
+        if found is None:
+            return ReuseCheck(f"{file.url}, which it made, is gone")
+        if (found.size, found.etag) != (file.size, file.etag):
+            return ReuseCheck(f"{file.url}, which it made, changed")
+    return ReuseCheck(None, len(files))
+
+
+def check_image(image: str, then: str | None, known: Callable[[], Mapping[str, str]]) -> ReuseCheck:
+    """Check that an image is the one that a task ran in. `known`: the digests of images by name,
+    as the nodes report them."""
+    now = find_digest(image, known)
+    if now is None:
+        return ReuseCheck(f"it is not known which image {image} is now: no node reports its digest")
+    if now != then:
+        return ReuseCheck("its image changed")
+    return ReuseCheck(None, 1)
+
+
+def find_digest(image: str, known: Callable[[], Mapping[str, str]]) -> str | None:
+    pinned = _PINNED.fullmatch(image)
+    return pinned[1] if pinned else known().get(full_name(image))
+
+
+def read_digests(nodes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The digests of images by name, from the statuses of nodes; names for which nodes report
+    different ones are left out."""
+    found: dict[str, set[str]] = {}
+    for node in nodes:
+        for image in (node.get("status") or {}).get("images") or ():
+            names = [str(name) for name in image.get("names") or ()]
+            digests = {match[1] for name in names if (match := _PINNED.fullmatch(name))}
+            for name in names:
+                if "@" not in name:
+                    found.setdefault(full_name(name), set()).update(digests or {""})
+    return {name: min(each) for name, each in found.items() if len(each) == 1 and "" not in each}
+
+
+def full_name(image: str) -> str:
+    """The name of an image with its registry and tag, as nodes write it."""
+    first, slash, _ = image.partition("/")
+    if not slash:
+        image = f"{_LIBRARY}{image}"
+    elif "." not in first and ":" not in first and first != "localhost":
+        image = f"{_REGISTRY}{image}"
+    return image if ":" in image.rpartition("/")[2] else f"{image}:latest"
