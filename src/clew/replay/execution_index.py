@@ -34,7 +34,7 @@ class ExecutionIndex:
 
     @cached_property
     def used(self) -> dict[int, list[tuple[Edge, Version]]]:
-        """What each process used, in order, except what it wrote itself."""
+        """The versions that each process used, in order, except those it wrote itself."""
         edges = (e for e in self.record.used if e.activity not in self.writers[e.version])
         return group((edge.activity, self._with_version(edge)) for edge in edges)
 
@@ -114,7 +114,7 @@ class ExecutionIndex:
         """Keyed hashes of the secret variables of a process, with which two can be compared."""
         while process.exe is None and process.parent in self.record.activities:
             process = self.record.activities[process.parent]
-        return recorded_seals(self.record, process)
+        return load_seals(self.record, process)
 
     @cached_property
     def _successors(self) -> dict[str, Activity]:
@@ -137,7 +137,7 @@ class ExecutionIndex:
         return chain
 
     def end(self, process: Activity) -> int:
-        """When it ended or called exec; a process without a recorded end comes last."""
+        """The time it ended or called exec; a process without a recorded end comes last."""
         after = self.successor(process)
         if process.ended is None and after is not None:
             return after.started
@@ -166,6 +166,6 @@ class ExecutionIndex:
         return a.started < self.end(b) and b.started < self.end(a)
 
 
-def recorded_seals(record: ExecutionRecord, process: Activity) -> dict[str, str]:
+def load_seals(record: ExecutionRecord, process: Activity) -> dict[str, str]:
     """Keyed hashes of the secret variables that a process was started with."""
     return {**record.facets.get("sealed", {}), **process.facets.get("begun", {}).get("sealed", {})}

@@ -12,11 +12,11 @@ from functools import partial
 from blake3 import blake3
 from msgspec import structs
 
-from clew.documents import checkouts
-from clew.documents.checkouts import ModifiedFile
+from clew.documents.files import checkouts
+from clew.documents.files.checkouts import ModifiedFile
 from clew.documents.ids import Digest
 from clew.errors import ClewError, NotFound
-from clew.redaction import credential_check, open_readonly
+from clew.redaction import make_credential_check, open_readonly
 from clew.replay.checkout.working_tree import (
     MODE_BITS,
     RESERVED_NAMES,
@@ -112,7 +112,7 @@ def scan_files(
 def find_added_credentials(checkout: Checkout, credentials: tuple[str, ...]) -> dict[bytes, bytes]:
     """Credential files that were added to the directory, with their paths in the sandbox. A commit
     skips them, because it stores its files."""
-    is_credential = credential_check(credentials)
+    is_credential = make_credential_check(credentials)
     top = os.fsencode(checkout.directory)
     known = {kept.place for kept in checkout.files}
     added = (relative for relative, _ in _walk(top) if relative not in known)

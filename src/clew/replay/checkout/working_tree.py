@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from clew.documents.checkouts import CheckoutFile
+from clew.documents.files.checkouts import CheckoutFile
 from clew.documents.ids import Digest, ExecutionId, Uid
 from clew.errors import ClewError, Damaged, NotFound
 from clew.project_directory import CHECKOUT, NAME
@@ -67,7 +67,7 @@ class TrackedFile:
     place: bytes
     """Relative to the checkout."""
     path: bytes
-    """Where the execution found it."""
+    """The path where the execution found it."""
     digest: Digest
     mode: int
     size: int
@@ -95,7 +95,7 @@ class TrackedFile:
 
 @dataclass(frozen=True)
 class Checkout:
-    """What a directory is a checkout of."""
+    """The execution that a directory is a checkout of, and its files."""
 
     directory: Path
     project: Uid

@@ -1,10 +1,10 @@
-"""List everything that differs between two executions, as the document of `clew diff`."""
+"""List all differences between two executions, as the document of `clew diff`."""
 
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from clew.documents.differences import (
+from clew.documents.comparisons.differences import (
     Change,
     Difference,
     Divergence,

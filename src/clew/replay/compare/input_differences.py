@@ -30,12 +30,12 @@ class InputDifference:
     cause: str
     """argument, variable, input, library, listing or order."""
     what: str
-    """Which one: a path, the name of a variable, a package."""
+    """Its name: a path, the name of a variable, a package."""
     detail: str
     source: ProcessPair | None = None
     """The process pair it came from; None: from outside."""
     at: int = 0
-    """When, in `b`: effects before this time have another cause."""
+    """The time in `b`: effects before it have another cause."""
     certain: bool = True
     """False if it may not matter: the bytes are not recorded, or a rule covers the difference."""
     names: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ def _presence_differences(
 
 
 def _first_lookups(side: ExecutionIndex, process: Activity) -> dict[str, tuple[int, bool]]:
-    """When it first looked up each path, and whether it existed."""
+    """The time of the first lookup of each path, and whether the path existed."""
     looks_and_uses = [
         (look.at, look.locator, look.kind != "absent")
         for look in side.looks[process.key]

@@ -11,7 +11,7 @@ from difflib import unified_diff
 
 from msgspec import UNSET
 
-from clew.documents.differences import Difference, Verdict
+from clew.documents.comparisons.differences import Difference, Verdict
 from clew.documents.ids import Digest, Locator
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
@@ -77,8 +77,8 @@ class _Comparer:
         # streams first, then files
         for name in sorted(left_a.keys() | left_b.keys(), key=lambda n: (n.startswith("/"), n)):
             yield from self._outputs(name, left_a.get(name), left_b.get(name))
-        gone_a = {self._names.a(locator): v for locator, v in removed_files(self._a).items()}
-        gone_b = {self._names.b(locator): v for locator, v in removed_files(self._b).items()}
+        gone_a = {self._names.a(locator): v for locator, v in find_removed_files(self._a).items()}
+        gone_b = {self._names.b(locator): v for locator, v in find_removed_files(self._b).items()}
         for name in sorted(gone_a.keys() ^ gone_b.keys()):
             there = gone_a.get(name) or gone_b[name]
             if name not in left_a and name not in left_b:
@@ -154,7 +154,7 @@ class ContentComparer:
 
 
 def _outputs(record: ExecutionRecord) -> Iterator[tuple[Locator, Version]]:
-    """What it left, except devices and kernel files: their content is not recorded."""
+    """Its outputs, except devices and kernel files: their content is not recorded."""
     for locator, version in record.left.items():
         if not (path_of(locator) or b"").startswith(KERNEL_DIRECTORIES):
             yield locator, version
@@ -165,7 +165,7 @@ def exit_code(activity: Activity) -> int | None:
     return 128 + activity.signal if activity.signal else activity.status
 
 
-def removed_files(record: ExecutionRecord) -> dict[Locator, Version]:
+def find_removed_files(record: ExecutionRecord) -> dict[Locator, Version]:
     """By locator, the files that it found and removed."""
     gone = {edge.version for edge in record.invalidated}
     lines = record.lines.items()

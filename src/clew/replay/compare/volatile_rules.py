@@ -27,7 +27,7 @@ _STREAMS = ("stdout", "stderr")
 
 @dataclass(frozen=True)
 class Rule:
-    """What a rule ignores, and where. The globs match the whole path."""
+    """A difference to ignore, and the paths it applies to. The globs match the whole path."""
 
     name: str
     paths: tuple[str, ...]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from clew.documents.differences import Difference
+from clew.documents.comparisons.differences import Difference
 from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.replay.compare.entity_names import entity_name
@@ -43,7 +43,7 @@ def confirm_causes(
     divergence: Divergence, differences: Sequence[Difference], runner: Runner
 ) -> Divergence:
     """Put the first suspect with a confirmed cause first, if there is one."""
-    return _Confirmation(divergence, differences, runner).settle()
+    return _Confirmation(divergence, differences, runner).confirm()
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class _Confirmation:
         self._wanted = {entity_name(f"file://{d.path}") for d in differences}
         self._wanted |= {d.path for d in differences}
 
-    def settle(self) -> Divergence:
+    def confirm(self) -> Divergence:
         for suspect in self._in_turn():
             causes = self._tried(suspect)
             if any(cause.confirmed for cause in causes):
@@ -123,7 +123,7 @@ class _Confirmation:
         for candidate in (process, *side.ancestors(process)):
             if candidate.key == side.record.itself.key:
                 return None
-            if within and not within <= isolated_process.subtree_keys(side, candidate):
+            if within and not within <= isolated_process.list_subtree(side, candidate):
                 continue
             if not isolated_process.can_run_alone(side, candidate):
                 continue
@@ -150,7 +150,7 @@ class _Confirmation:
 
     def _names(self, side: ExecutionIndex, process: Activity, suspect: Suspect) -> frozenset[str]:
         """Outputs to compare: those known to differ, otherwise stdout, stderr and status."""
-        inside = isolated_process.subtree_keys(side, process)
+        inside = isolated_process.list_subtree(side, process)
         made = {
             side.name(version.locator): version
             for key in inside

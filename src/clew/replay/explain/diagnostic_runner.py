@@ -15,7 +15,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from clew.documents.ids import Uid
 from clew.errors import ClewError
@@ -27,7 +26,7 @@ from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig
 from clew.replay.sandbox.file_cache import FileCache
-from clew.replay.sandbox.initial_files import listing_reader
+from clew.replay.sandbox.initial_files import make_listing_reader
 from clew.run import spool_directories
 from clew.run.launch import tracer_process
 from clew.run.launch.execution_host import Derivation, LaunchOptions
@@ -60,15 +59,10 @@ class DiagnosticRunner:
             self._directory, secrets.token_hex(8)
         )
         self._store = Store(self._directory.store)
-        self._read_listing = listing_reader(self._store)
+        self._read_listing = make_listing_reader(self._store)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._store.close()
         spool_directories.remove_tree(self._scratch)
         os.close(self._lock)

@@ -7,7 +7,7 @@ from another process, continue there. A process without such a source is an orig
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from clew.documents.differences import Difference
+from clew.documents.comparisons.differences import Difference
 from clew.documents.ids import Digest
 from clew.prov.queries.execution_record import Activity, Version
 from clew.redaction import MASK
@@ -24,7 +24,7 @@ class Origin:
 
     pair: ProcessPair
     at: int
-    """When it first did something different."""
+    """The time of its first difference."""
     names: frozenset[str]
     """Its outputs that differ."""
     observed: bool = True
@@ -150,7 +150,7 @@ _CLOCK_TICK_NS = 50_000_000
 
 
 def _last_write_time(side: ExecutionIndex, process: Activity, version: Version, began: int) -> int:
-    """When it was last written: the file's own time, unless that was set."""
+    """The time of the last write: the file's own time, unless that was set."""
     end = side.end(process)
     last = (version.mtime or 0) + _CLOCK_TICK_NS
     return min(last, end) if began <= last else end
@@ -184,7 +184,7 @@ def _ancestors(executions: ExecutionPair, pairs: Iterable[ProcessPair]) -> set[P
 
 
 def _printed_contents(executions: ExecutionPair, stream: str) -> tuple[bytes, bytes] | None:
-    """What both printed, if it is stored unmasked."""
+    """The output of both, if it is stored unmasked."""
     contents = []
     for side in (executions.a, executions.b):
         line = side.versions.get(stream)

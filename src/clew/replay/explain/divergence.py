@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from clew.documents import differences
+from clew.documents.comparisons import differences
 from clew.prov.locators import is_gpu_device
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import path_fields
@@ -40,7 +40,7 @@ class Cause:
     cause: str
     detail: str
     what: str = ""
-    """Which variable, file or package."""
+    """The variable, file or package."""
     names: tuple[str, ...] = ()
     """The files it is about."""
     confirmed: bool = False
@@ -65,7 +65,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where two executions diverged."""
+    """The first process at which two executions differ."""
 
     executions: ExecutionPair
     suspects: tuple[Suspect, ...]

@@ -14,7 +14,7 @@ from clew.replay.execution_index import ExecutionIndex
 from clew.replay.sandbox.initial_files import InitialFiles
 
 
-def subtree_keys(side: ExecutionIndex, process: Activity) -> set[int]:
+def list_subtree(side: ExecutionIndex, process: Activity) -> set[int]:
     """The process, the programs it became, and its descendants."""
     keys = {process.key}
     waiting = [process.key]
@@ -29,7 +29,7 @@ def can_run_alone(side: ExecutionIndex, process: Activity) -> bool:
     """Whether it got only recorded data from the other processes."""
     if process.exe is None:  # it has its parent's memory
         return False
-    inside = subtree_keys(side, process)
+    inside = list_subtree(side, process)
     if any(source not in inside for key in inside for source in side.sources[key]):
         return False
     used = (version for key in inside for _, version in side.used[key])
@@ -40,7 +40,7 @@ def can_run_alone(side: ExecutionIndex, process: Activity) -> bool:
 
 def isolate_record(side: ExecutionIndex, process: Activity) -> ExecutionRecord:
     """The record of this process and its descendants."""
-    record, inside = side.record, subtree_keys(side, process)
+    record, inside = side.record, list_subtree(side, process)
 
     def own(edges: list[Edge]) -> list[Edge]:
         return [edge for edge in edges if edge.activity in inside]
@@ -99,7 +99,7 @@ def wrote_inherited(side: ExecutionIndex, process: Activity, version: Version) -
     """Whether it wrote this through an inherited descriptor: alone, it is its output."""
     if version.locator.startswith(STREAM):
         return True
-    inside = subtree_keys(side, process)
+    inside = list_subtree(side, process)
     edges = (edge for edge in side.record.generated if edge.version == version.key)
     return any(edge.activity in inside and edge.how == "inherited" for edge in edges)
 

@@ -19,7 +19,7 @@ from clew.documents.ids import Digest
 from clew.prov.queries.formats import format_time
 from clew.replay.export import install_commands
 from clew.replay.export.file_sources import FileSources, find_sources
-from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.export.portability import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 from clew.safe_path import SafeDirectory
 
@@ -46,7 +46,7 @@ _UNSAFE = re.compile(rb"[^A-Za-z0-9 ._/+=@,-]")
 _CONTINUATION = " \\\n    "
 
 
-def dockerfile(execution: PortableExecution, sources: FileSources) -> str:
+def format_dockerfile(execution: PortableExecution, sources: FileSources) -> str:
     """The text of the Dockerfile."""
     base, same = _base_image(execution, sources)
     sections: list[Iterable[str]] = [
@@ -166,7 +166,7 @@ def write_context(execution: PortableExecution, directory: Path, *, restore: Res
     """Fill a new directory."""
     sources = find_sources(execution)
     (directory / FILES).mkdir(parents=True)
-    (directory / "Dockerfile").write_text(dockerfile(execution, sources), encoding="utf-8")
+    (directory / "Dockerfile").write_text(format_dockerfile(execution, sources), encoding="utf-8")
     places = SafeDirectory(directory)
     filled: list[tuple[bytes, Entry, int]] = []
     for path, entry in sorted(sources.copied.items()):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.prov import package_urls
-from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.export.portability import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 
 Package = Mapping[str, Any]

@@ -20,7 +20,7 @@ from clew.documents.ids import Digest
 from clew.errors import ClewError, Damaged
 from clew.prov.file_classes import classify
 from clew.prov.queries.formats import format_time
-from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.export.portability import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 from clew.safe_path import check_relative
 

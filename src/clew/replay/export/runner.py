@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import BinaryIO
 
 from clew.documents.ids import Digest
-from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.export.portability import PortableExecution
 
 _INTERPRETER = b"#!/usr/bin/env python3\n"
 ReadContent = Callable[[Digest], Iterable[bytes]]

@@ -16,7 +16,7 @@ from blake3 import blake3
 
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord, Version
-from clew.redaction import credential_globs, secret_values, withheld_matcher
+from clew.redaction import find_secret_values, list_credential_globs, make_withheld_matcher
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
 from clew.safe_path import SafeDirectory
@@ -54,8 +54,8 @@ def find_credential_files(
 ) -> list[bytes]:
     """The files without bytes that are credentials by their path, or by that of a link to them."""
     environ = {name: value for name, value in record.itself.environment.items() if value}
-    globs = credential_globs(values.credentials, environ, record.itself.cwd or "/")
-    is_credential = withheld_matcher(globs)
+    globs = list_credential_globs(values.credentials, environ, record.itself.cwd or "/")
+    is_credential = make_withheld_matcher(globs)
     links = [
         (path, os.path.normpath(os.path.join(os.path.dirname(path), entry.target)))
         for path, entry in found.entries.items()
@@ -97,7 +97,7 @@ def make_credential_files(
             mtime=version.mtime or 0,
             recorded=version.digest,
             from_this_machine=name not in values.given,
-            secrets=tuple(value for value in secret_values(given[name]) if value not in shown),
+            secrets=tuple(value for value in find_secret_values(given[name]) if value not in shown),
         )
     return files
 

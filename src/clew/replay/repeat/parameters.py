@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from clew.documents.executions import Change
+from clew.documents.executions.execution import Change
 from clew.errors import UsageError
 
 _WORD = re.compile(r"(-{0,2})([A-Za-z_][\w.-]*)(=?)(.*)", re.DOTALL)
@@ -20,7 +20,7 @@ class Parameter(NamedTuple):
     position: int
     """The word that holds the value, counted from 0."""
     lead: str
-    """What precedes the value in that word: `--C=`, or nothing."""
+    """The text before the value in that word: `--C=`, or nothing."""
 
 
 def list_parameters(command: Sequence[str]) -> Iterator[Parameter]:
@@ -96,7 +96,7 @@ def list_changes(before: Sequence[str], after: Sequence[str]) -> list[Change]:
     return found
 
 
-def possible_files(words: Iterable[str]) -> list[str]:
+def list_possible_files(words: Iterable[str]) -> list[str]:
     """The words and values that may name a file: of `--data=FILE`, both the word and FILE."""
     found = []
     for word in words:

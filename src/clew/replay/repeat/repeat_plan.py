@@ -99,6 +99,12 @@ def make_plan(
             f"the record of {record.execution.id} is incomplete: it cannot be repeated",
             hint="repeat one that is done: clew list",
         )
+    if "task_pod" in record.facets:
+        raise ClewError(
+            f"{record.execution.id} ran as a Pod, and its processes were not recorded: it cannot be"
+            " repeated",
+            hint="clew pipeline run … --on kubernetes --no-cache runs the pipeline again",
+        )
     first = find_initial_files(record, read_listing)
     credentials = find_credential_files(record, first, values)
     missing = [path for path in first.missing if path not in credentials]
@@ -252,7 +258,7 @@ def _select_devices(
 def _untrusted_warnings(
     record: ExecutionRecord, given: Mapping[str, str], network: bool
 ) -> Iterable[str]:
-    """What a record made elsewhere gets of this machine."""
+    """Warnings about what a record made elsewhere gets of this machine."""
     if record.execution.made_elsewhere:
         reach = "the network" if network else "no network"
         names = f"these secrets: {', '.join(given)}" if given else "none of your secrets"

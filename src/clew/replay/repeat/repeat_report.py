@@ -1,6 +1,6 @@
 """Parts of the result of a repeat."""
 
-from clew.documents.repeats import RanProgram
+from clew.documents.executions.repeats import RanProgram
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import path_fields

@@ -26,7 +26,7 @@ from clew.run.recorder import Recording
 from clew.run.recording_result import RecordingResult
 from clew.settings import Settings
 from clew.store import Store
-from clew.witness.environment import user_name
+from clew.witness.environment import find_user_name
 
 
 def _require_architecture(plan: RepeatPlan) -> None:
@@ -123,7 +123,7 @@ class ReplayRunner:
         owner."""
         owner = self.directory.path.stat().st_uid
         if owner != os.geteuid():
-            name = user_name(owner)
+            name = find_user_name(owner)
             raise NotAllowed(
                 f"{self.directory.path} belongs to {name}, and only {name} can repeat there",
                 hint=f"run this as {name}, or pull the execution into a project of your own",

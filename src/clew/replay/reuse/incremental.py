@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from clew import db
-from clew.documents.repeats import RanProgram, ReusedProgram
+from clew.documents.executions.repeats import RanProgram, ReusedProgram
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.locators import decode_text
@@ -29,7 +29,7 @@ from clew.replay.reuse.previous_executions import PreviousExecution, PreviousExe
 from clew.replay.reuse.reuse_report import ReuseDescription
 from clew.replay.reuse.start_match import ProgramStart, find_start_difference
 from clew.replay.reuse.subtree import NotReusable, Subtree
-from clew.replay.sandbox.initial_files import listing_reader
+from clew.replay.sandbox.initial_files import make_listing_reader
 from clew.replay.sandbox.sandbox_reader import SandboxFiles
 from clew.run.launch.skip_protocol import RunContext
 from clew.safe_path import KERNEL_DIRECTORIES
@@ -93,7 +93,7 @@ class IncrementalDecider:
             opened = db.connect(self.directory.graph, address=self.settings.graph)
             connection = self._stack.enter_context(opened)
             graph = Graph(connection, self.directory.uid, signers=self.settings.config)
-            self._names = listing_reader(self._store)
+            self._names = make_listing_reader(self._store)
             self._executions = PreviousExecutions(graph, self.reference, self._names)
         return self._executions
 

@@ -23,7 +23,7 @@ from clew.replay.reuse.subtree import Dependency, Subtree
 class CurrentFiles(Protocol):
     """The files as they are now."""
 
-    def settle(self, path: bytes) -> bytes:
+    def resolve_directory(self, path: bytes) -> bytes:
         """Resolve all links but the last path component."""
 
     def lstat(self, path: bytes) -> os.stat_result:
@@ -78,7 +78,7 @@ class InputCheck:
         return self._disorder()
 
     def _difference(self, dependency: Dependency) -> str | None:
-        path = self.files.settle(dependency.path)
+        path = self.files.resolve_directory(dependency.path)
         if path != dependency.path and self.subtree.changed_before(path, dependency.at):
             return None
         name = self._name(dependency.path)

@@ -7,8 +7,8 @@ from clew.documents.ids import Locator, Uid
 from clew.prov.locators import file_locator
 from clew.prov.queries.execution_record import Activity, Edge, Version
 from clew.prov.queries.formats import STREAM
-from clew.replay.execution_index import recorded_seals
-from clew.replay.reuse.start_match import ProgramStart, recorded_variables
+from clew.replay.execution_index import load_seals
+from clew.replay.reuse.start_match import ProgramStart, load_recorded_variables
 from clew.replay.reuse.subtree import Subtree
 from clew.witness.syscalls.reused_subtree import (
     ReusedAction,
@@ -70,7 +70,7 @@ class ReuseDescription:
             exe=process.exe,
             cwd=process.cwd,
             command=tuple(process.command),
-            variables=recorded_variables(self._record, process),
+            variables=load_recorded_variables(self._record, process),
             start_facet=self._start_facet(process),
             status=process.status,
             signal=process.signal,
@@ -79,7 +79,7 @@ class ReuseDescription:
     def _start_facet(self, process: Activity) -> dict[str, Any] | None:
         """With the keyed hashes of its own secret variables."""
         begun: dict[str, Any] | None = process.facets.get("begun")
-        sealed = recorded_seals(self._record, process)
+        sealed = load_seals(self._record, process)
         return {**begun, "sealed": sealed} if begun is not None and sealed else begun
 
     def _actions(self, members: list[Activity]) -> Iterator[ReusedAction]:

@@ -11,7 +11,7 @@ from typing import Any
 from clew.prov.locators import stream_locator
 from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.redaction import MASK
-from clew.replay.execution_index import recorded_seals
+from clew.replay.execution_index import load_seals
 from clew.replay.reuse.subtree import Subtree
 
 _MAX_IDLE_SECONDS = 0.03
@@ -40,8 +40,10 @@ class ProgramStart:
 
 def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
     """How the start differs from the recorded one; None if it does not."""
-    why = variable_difference(recorded_variables(subtree.record, subtree.root), start.environment)
-    why = why or _secret_difference(start, recorded_seals(subtree.record, subtree.root))
+    why = find_variable_difference(
+        load_recorded_variables(subtree.record, subtree.root), start.environment
+    )
+    why = why or _secret_difference(start, load_seals(subtree.record, subtree.root))
     if why is not None:
         return why
     descriptors = _comparable_descriptors(subtree.record, subtree.held)
@@ -59,13 +61,13 @@ def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
     return None
 
 
-def recorded_variables(record: ExecutionRecord, process: Activity) -> dict[str, str]:
+def load_recorded_variables(record: ExecutionRecord, process: Activity) -> dict[str, str]:
     """All recorded variables of a process."""
     variables = {**record.itself.environment, **process.environment}
     return {name: value for name, value in variables.items() if value is not None}
 
 
-def variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) -> str | None:
+def find_variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) -> str | None:
     """The first variable that differs, as a sentence."""
     for name in sorted(then.keys() | now.keys()):
         if name not in now:

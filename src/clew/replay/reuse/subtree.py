@@ -31,7 +31,7 @@ class Dependency(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What is at a path afterwards."""
+    """The state of a path afterwards."""
 
     kind: str
     """file, link, directory or gone."""
@@ -96,7 +96,7 @@ class Subtree(SubtreeScope):
 
     @cached_property
     def first_change(self) -> dict[bytes, int]:
-        """When it first changed each path."""
+        """The time of its first change of each path."""
         return {change.path: change.at for change in reversed(self.changes)}
 
     @cached_property

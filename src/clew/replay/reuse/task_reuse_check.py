@@ -19,7 +19,7 @@ from clew.replay.reuse.dependency_index import DependencyIndex
 from clew.replay.reuse.input_check import InputCheck
 from clew.replay.reuse.previous_executions import PreviousExecution
 from clew.replay.reuse.reuse_types import IsGiven, ReuseCheck, TaskVariables
-from clew.replay.reuse.start_match import variable_difference
+from clew.replay.reuse.start_match import find_variable_difference
 from clew.replay.reuse.subtree import NotReusable, Subtree
 from clew.replay.reuse.subtree_analysis import analyze_inputs
 from clew.replay.sandbox.sandbox_reader import SandboxFiles
@@ -86,7 +86,7 @@ class ReuseChecker:
         dependencies = [one for one in subtree.dependencies if not given(one.path)]
         asked = dataclasses.replace(subtree, dependencies=dependencies)
         why_not = (
-            variable_difference(execution.record.itself.environment, now.variables)
+            find_variable_difference(execution.record.itself.environment, now.variables)
             or _seal_difference(execution.record.facets.get("sealed", {}), now.seals)
             or InputCheck(asked, self._files, self._names, None).find_difference()
             or self._output_difference(subtree)

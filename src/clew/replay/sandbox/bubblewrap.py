@@ -48,7 +48,7 @@ _EXIT_TIMEOUT_MS = 5_000
 
 @dataclass
 class SandboxConfig:
-    """What the command gets in the sandbox, except its files."""
+    """The settings of a sandbox, except its files."""
 
     environ: Mapping[str, str]
     cwd: Path

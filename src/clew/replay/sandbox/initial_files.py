@@ -26,14 +26,14 @@ from clew.safe_path import KERNEL_DIRECTORIES
 from clew.store import Store
 
 _NOT_NORMALIZED = re.compile(rb"/\.{0,2}(?:/|\Z)")
-"""What a path without dots and doubled slashes does not have."""
+"""A pattern for dots and doubled slashes in a path."""
 
 ReadListing = Callable[[Digest], list[bytes]]
 """Reads the names of a listed directory by the digest of the listing."""
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """What is at one path."""
+    """The file, directory, link or stub at one path."""
 
     kind: str
     """file, directory, link or stub."""
@@ -65,7 +65,7 @@ class InitialFiles:
         return InitialFiles(_add_directories(after), missing)
 
 
-def listing_reader(store: Store) -> ReadListing:
+def make_listing_reader(store: Store) -> ReadListing:
     """Return a function that reads each listing once. Valid while the store is open."""
 
     @cache
@@ -77,7 +77,7 @@ def listing_reader(store: Store) -> ReadListing:
 
 def find_initial_files(record: ExecutionRecord, read_listing: ReadListing) -> InitialFiles:
     """Derive the file tree that `record` began with."""
-    return _InitialFilesBuilder(record, read_listing).settle()
+    return _InitialFilesBuilder(record, read_listing).build()
 
 
 class _InitialFilesBuilder:
@@ -110,10 +110,10 @@ class _InitialFilesBuilder:
             for path, looks in self._looks.items()
             if any(look.kind == "absent" and look.answer == "ENOENT" for look in looks)
         }
-        """What something was looked for in: were it there and no directory, the answer was
-        another."""
+        """Parents of paths that were looked up: a parent that exists is a directory, or the answer
+        would have been different."""
 
-    def settle(self) -> InitialFiles:
+    def build(self) -> InitialFiles:
         for link, target in self._links.items():
             times = (_parse_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
             mtime = next((mtime for mode, _, mtime in times if stat.S_ISLNK(mode)), 0)
@@ -125,7 +125,7 @@ class _InitialFilesBuilder:
                 self._looked(path, looks)
         for path, looks in self._looks.items():
             listed = {""}
-            for look in looks:  # who saw the same names later saw nothing more
+            for look in looks:  # a later listing of the same names adds nothing
                 if look.kind == "listing" and look.answer not in listed:
                     listed.add(look.answer)
                     self._listed(path, look)
@@ -259,7 +259,7 @@ def _initial_links(record: ExecutionRecord) -> dict[bytes, bytes]:
 
 
 def _first_changes(record: ExecutionRecord) -> dict[bytes, int]:
-    """When the execution itself first made or removed each path."""
+    """The time at which the execution itself first made or removed each path."""
     first: dict[bytes, int] = {}
     for edge in (*record.generated, *record.invalidated):
         path = path_of(record.versions[edge.version].locator)

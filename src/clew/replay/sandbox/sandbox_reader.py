@@ -34,7 +34,7 @@ class SandboxFiles:
     def forget(self) -> None:
         self._directories.clear()
 
-    def settle(self, path: bytes) -> bytes:
+    def resolve_directory(self, path: bytes) -> bytes:
         directory, name = os.path.split(path.rstrip(b"/") or b"/")
         if name in (b".", b".."):
             return self._follow(path)
@@ -73,7 +73,7 @@ class SandboxFiles:
         return self._files.lstat(path)
 
     def stat(self, path: bytes) -> os.stat_result:
-        settled = self.settle(path)
+        settled = self.resolve_directory(path)
         status = self._files.lstat(settled)
         if stat.S_ISLNK(status.st_mode):
             status = self._files.lstat(self._follow(settled))
