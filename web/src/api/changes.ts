@@ -4,7 +4,14 @@ import { ApiError, fetchJson } from "./client";
 import { reportConnection } from "./connection";
 
 /** What the server reports changes of. The first part of each query key is such a topic. */
-export type Topic = "executions" | "runs" | "pipelines" | "workloads" | "repeats" | "settings";
+export type Topic =
+  | "executions"
+  | "lineage"
+  | "runs"
+  | "pipelines"
+  | "workloads"
+  | "repeats"
+  | "settings";
 
 type Versions = Partial<Record<Topic, string | number>>;
 
@@ -31,6 +38,9 @@ const LAST_RETRY_MILLISECONDS = 10_000;
  * Follow the server's changes while the app is open. After a lost connection everything is read
  * again: requests may have failed meanwhile, and the server may be a new version.
  *
+ * A hidden window has no stream: a browser has six connections to a server for all windows together,
+ * so a seventh window would wait for ever. What changed meanwhile is read when it is shown again.
+ *
  * A browser reconnects by itself only if the server does not answer at all. It gives up after an
  * error, such as one of a proxy in front of the server, so that is retried here.
  */
@@ -39,11 +49,17 @@ export function useChanges(): void {
   useEffect(() => follow(client), [client]);
 }
 
+function isHidden(): boolean {
+  return document.visibilityState === "hidden";
+}
+
 function follow(client: QueryClient): () => void {
-  let source: EventSource;
+  let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let seen: Versions = {};
   let interrupted = true;
+  /** The page was opened in a hidden window: what it has read since then may have changed. */
+  let opened = false;
   let delay = FIRST_RETRY_MILLISECONDS;
 
   function connect() {
@@ -51,7 +67,8 @@ function follow(client: QueryClient): () => void {
     source.onmessage = (event) => {
       const now: Versions = JSON.parse(event.data).topics;
       if (!interrupted) invalidateChanged(client, seen, now);
-      else if (Object.keys(seen).length) client.invalidateQueries();
+      else if (opened || Object.keys(seen).length) client.invalidateQueries();
+      opened = false;
       seen = now;
       interrupted = false;
       delay = FIRST_RETRY_MILLISECONDS;
@@ -72,16 +89,29 @@ function follow(client: QueryClient): () => void {
       await fetchJson("/api/v1/project");
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) {
-        source.close();
+        source?.close();
         return;
       }
     }
-    if (source.readyState === EventSource.CLOSED) connect();
+    if (!isHidden() && source?.readyState === EventSource.CLOSED) connect();
   }
 
-  connect();
-  return () => {
+  function stop() {
     clearTimeout(timer);
-    source.close();
+    timer = undefined;
+    source?.close();
+  }
+
+  function followWhileShown() {
+    stop();
+    opened ||= isHidden() && Object.keys(seen).length === 0;
+    if (!isHidden()) connect();
+  }
+
+  followWhileShown();
+  document.addEventListener("visibilitychange", followWhileShown);
+  return () => {
+    document.removeEventListener("visibilitychange", followWhileShown);
+    stop();
   };
 }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { csrfToken, fetchJson, sendJson } from "./client";
+import * as connection from "./connection";
 
 function respond(status: number, body: string, type = "application/json") {
   const response = new Response(body, { status, headers: { "Content-Type": type } });
@@ -36,6 +37,20 @@ test.each([
     message: expect.stringContaining(message),
     hint,
   });
+});
+
+test("only this server's 401 ends the session", async () => {
+  const reported = vi.spyOn(connection, "reportConnection");
+  for (const [headers, state] of [
+    [{ "WWW-Authenticate": 'Basic realm="elsewhere"' }, "connected"],
+    [{}, "connected"],
+    [{ "WWW-Authenticate": "Bearer" }, "logged-out"],
+  ] as const) {
+    const response = new Response("{}", { status: 401, headers });
+    vi.spyOn(globalThis, "fetch").mockResolvedValue(response);
+    await expect(fetchJson("/x")).rejects.toMatchObject({ status: 401 });
+    expect(reported).toHaveBeenLastCalledWith(state);
+  }
 });
 
 test("says that the server is away", async () => {

@@ -40,9 +40,14 @@ export async function request(input: Request): Promise<Response> {
       "Is it still running? Start it with: clew up",
     );
   }
-  reportConnection(response.status === 401 ? "logged-out" : "connected");
+  reportConnection(isRefusedByServer(response) ? "logged-out" : "connected");
   if (!response.ok) throw await readError(response);
   return response;
+}
+
+/** Whether the server does not know the session. Another service's 401, passed on, says less. */
+function isRefusedByServer(response: Response): boolean {
+  return response.status === 401 && response.headers.get("WWW-Authenticate") === "Bearer";
 }
 
 /** Reads all three shapes: ours (problem+json), Kubeflow's web apps', and Kubeflow Pipelines'. */

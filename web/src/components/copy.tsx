@@ -22,8 +22,8 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
 export function Command({ text }: { text: string }) {
   return (
     <span className="inline-flex max-w-full items-center gap-1 rounded-md border border-line bg-sunken py-0.5 pr-0.5 pl-3">
-      <code className="min-w-0 font-mono whitespace-pre-wrap wrap-anywhere">{text}</code>
-      <CopyButton text={text} label={`Copy ${text}`} />
+      <code className="min-w-0 text-left font-mono whitespace-pre-wrap wrap-anywhere">{text}</code>
+      <CopyButton text={text} label="Copy the command" />
     </span>
   );
 }

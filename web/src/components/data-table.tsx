@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { memo, type ReactNode, useCallback, useRef } from "react";
 
 export interface Column<Row> {
   id: string;
@@ -10,6 +10,8 @@ export interface Column<Row> {
   width?: string;
   sortable?: boolean;
   align?: "right";
+  /** Whether it stays at the right edge where the columns need more than the window has. */
+  pinned?: boolean;
 }
 
 export interface Sort {
@@ -32,6 +34,8 @@ interface Props<Row> {
 
 const ROW_HEIGHT = 44;
 const OVERSCAN = 12;
+/** Above the cells that it covers. */
+const PINNED = "sticky right-0 bg-surface";
 
 /**
  * A table of any length: only visible rows are in the document. `j`/`k` and the arrow keys move
@@ -57,16 +61,21 @@ export function DataTable<Row>(props: Props<Row>) {
   ].join(" ");
   const grid = { gridTemplateColumns: template };
 
-  function moveFocus(event: KeyboardEvent<HTMLDivElement>, index: number) {
-    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
-    if (!step) return;
-    const next = Math.min(rows.length - 1, Math.max(0, index + step));
-    event.preventDefault();
-    virtualizer.scrollToIndex(next);
-    requestAnimationFrame(() =>
-      scroller.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus(),
-    );
-  }
+  // The same functions while the table scrolls: a row that is shown already is not drawn again.
+  const latest = useRef(props);
+  latest.current = props;
+  const open = useCallback((row: Row) => latest.current.onOpen?.(row), []);
+  const toggle = useCallback((key: string) => latest.current.selection?.onToggle(key), []);
+  const move = useCallback(
+    (from: number, step: number) => {
+      const next = Math.min(latest.current.rows.length - 1, Math.max(0, from + step));
+      virtualizer.scrollToIndex(next);
+      requestAnimationFrame(() =>
+        scroller.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus(),
+      );
+    },
+    [virtualizer],
+  );
 
   return (
     <div
@@ -85,46 +94,19 @@ export function DataTable<Row>(props: Props<Row>) {
             const row = rows[item.index] as Row;
             const key = rowKey(row);
             return (
-              <div
+              <TableRow
                 key={key}
-                role="row"
-                aria-rowindex={item.index + 2}
-                tabIndex={0}
-                data-row={item.index}
-                className="absolute inset-x-0 grid items-center border-b border-line hover:bg-sunken focus-visible:-outline-offset-2"
-                style={{ ...grid, height: ROW_HEIGHT, top: item.start }}
-                onClick={(event) => {
-                  if (!isControl(event.target)) props.onOpen?.(row);
-                }}
-                onKeyDown={(event) => {
-                  if (event.target !== event.currentTarget) return;
-                  if (event.key === "Enter") props.onOpen?.(row);
-                  else if (event.key === "x") selection?.onToggle(key);
-                  else moveFocus(event, item.index);
-                }}
-              >
-                {selection && (
-                  <div role="cell" className="pl-3">
-                    <input
-                      type="checkbox"
-                      aria-label={`Select ${key}`}
-                      className="size-4 accent-accent"
-                      checked={selection.selected.has(key)}
-                      onClick={(event) => event.stopPropagation()}
-                      onChange={() => selection.onToggle(key)}
-                    />
-                  </div>
-                )}
-                {columns.map((column) => (
-                  <div
-                    key={column.id}
-                    role="cell"
-                    className={`truncate px-3 ${column.align === "right" ? "text-right tabular-nums" : ""}`}
-                  >
-                    {column.cell(row)}
-                  </div>
-                ))}
-              </div>
+                row={row}
+                id={key}
+                index={item.index}
+                top={item.start}
+                template={template}
+                columns={columns}
+                selected={selection ? selection.selected.has(key) : null}
+                onOpen={open}
+                onToggle={toggle}
+                onMove={move}
+              />
             );
           })}
         </div>
@@ -132,6 +114,83 @@ export function DataTable<Row>(props: Props<Row>) {
     </div>
   );
 }
+
+const STEPS: Record<string, number> = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
+
+interface RowProps<Row> {
+  row: Row;
+  id: string;
+  index: number;
+  top: number;
+  template: string;
+  columns: Column<Row>[];
+  /** Null: rows cannot be selected. */
+  selected: boolean | null;
+  onOpen: (row: Row) => void;
+  onToggle: (id: string) => void;
+  onMove: (from: number, step: number) => void;
+}
+
+function PlainRow<Row>({
+  row,
+  id,
+  index,
+  top,
+  template,
+  columns,
+  selected,
+  onOpen,
+  onToggle,
+  onMove,
+}: RowProps<Row>) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      tabIndex={0}
+      data-row={index}
+      className="absolute inset-x-0 group grid items-center border-b border-line hover:bg-sunken focus-visible:-outline-offset-2"
+      style={{ gridTemplateColumns: template, height: ROW_HEIGHT, top }}
+      onClick={(event) => {
+        if (!isControl(event.target)) onOpen(row);
+      }}
+      onKeyDown={(event) => {
+        if (event.target !== event.currentTarget) return;
+        const step = STEPS[event.key];
+        if (event.key === "Enter") onOpen(row);
+        else if (event.key === "x" && selected !== null) onToggle(id);
+        else if (step) {
+          event.preventDefault();
+          onMove(index, step);
+        }
+      }}
+    >
+      {selected !== null && (
+        <div role="cell" className="pl-3">
+          <input
+            type="checkbox"
+            aria-label={`Select ${id}`}
+            className="size-4 accent-accent"
+            checked={selected}
+            onClick={(event) => event.stopPropagation()}
+            onChange={() => onToggle(id)}
+          />
+        </div>
+      )}
+      {columns.map((column) => (
+        <div
+          key={column.id}
+          role="cell"
+          className={`truncate px-3 ${column.align === "right" ? "text-right tabular-nums" : ""} ${column.pinned ? `${PINNED} group-hover:bg-sunken` : ""}`}
+        >
+          {column.cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const TableRow = memo(PlainRow) as typeof PlainRow;
 
 /** Whether a click is for a link or a button in a row, and not for the row. */
 function isControl(target: EventTarget): boolean {
@@ -161,7 +220,7 @@ function HeaderRow<Row>({
               key={column.id}
               role="columnheader"
               aria-sort={sorted ? (sorted.descending ? "descending" : "ascending") : undefined}
-              className={`truncate px-3 py-2 text-quiet ${column.align === "right" ? "text-right" : ""}`}
+              className={`truncate px-3 py-2 text-quiet ${column.align === "right" ? "text-right" : ""} ${column.pinned ? PINNED : ""}`}
             >
               {column.sortable && onSort ? (
                 <button

@@ -45,4 +45,4 @@ export type Rectangles = Map<string, Rectangle>;
 
 export const BOX = { width: 224, height: 54 };
 /** More than this is never drawn: nobody can read it, and browsers become slow. */
-export const MAX_NODES = 1500;
+export const MAX_NODES = 2500;

@@ -88,7 +88,9 @@ export function liftLinks(
     if (seen.has(key)) continue;
     seen.add(key);
     const frame = depth ? from[depth - 1] : undefined;
-    pairs.set(frame, [...(pairs.get(frame) ?? []), [start, end]]);
+    const known = pairs.get(frame);
+    if (known) known.push([start, end]);
+    else pairs.set(frame, [[start, end]]);
   }
   return pairs;
 }

@@ -2,7 +2,7 @@ import { Panel, useReactFlow } from "@xyflow/react";
 import { Maximize, Minus, Plus, Search } from "lucide-react";
 import { useState } from "react";
 import { IconButton } from "@/components/button";
-import { Input } from "@/components/field";
+import { Input } from "@/components/fields/field";
 import type { GraphNode } from "./graph";
 
 /** The nodes whose text contains the words. */

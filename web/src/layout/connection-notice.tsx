@@ -1,7 +1,7 @@
 import { LoaderCircle, WifiOff } from "lucide-react";
 import { useConnection } from "@/api/connection";
 import { Button } from "@/components/button";
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/overlays/dialog";
 
 /** Says so while the server cannot be reached, and what to do when the session has ended. */
 export function ConnectionNotice() {

@@ -1,4 +1,4 @@
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/overlays/dialog";
 import { ENTRIES } from "./navigation";
 
 const SHORTCUTS: [string, string][] = [

@@ -5,17 +5,18 @@ import { api, type Schemas, unwrap } from "@/api/client";
 import { ButtonLink } from "@/components/button";
 import { CopyLink } from "@/components/copy-link";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
-import { Checkbox, Input } from "@/components/field";
+import { Checkbox } from "@/components/fields/field";
+import { FilterInput } from "@/components/fields/filter-input";
 import { Page } from "@/components/page";
 import { Tabs } from "@/components/tabs";
-import { ContentDiff } from "./content-diff";
-import { Differences } from "./differences";
+import { ContentDiff } from "./diff/content-diff";
+import { Differences } from "./diff/differences";
+import { EnvironmentDiff } from "./diff/environment-diff";
 import { EntryList } from "./entry-list";
 import { distinguish } from "./entry-names";
-import { EnvironmentDiff } from "./environment-diff";
-import { MetricPlots } from "./metric-plots";
-import { ParallelTab } from "./parallel-tab";
-import { ScatterTab } from "./scatter-tab";
+import { MetricPlots } from "./plots/metric-plots";
+import { ParallelTab } from "./plots/parallel-tab";
+import { ScatterTab } from "./plots/scatter-tab";
 import type { CompareSearch, TabId } from "./search";
 
 const ACTIVE_MILLISECONDS = 5000;
@@ -153,14 +154,11 @@ function NameFilter({
   onChange: (change: Partial<CompareSearch>) => void;
 }) {
   return (
-    <Input
-      data-filter
-      type="search"
-      aria-label="Filter by name"
-      placeholder="Filter by name"
+    <FilterInput
+      label="Filter by name"
       className="w-full max-w-72"
-      value={search.q ?? ""}
-      onChange={({ target }) => onChange({ q: target.value || undefined })}
+      value={search.q}
+      onChange={(q) => onChange({ q })}
     />
   );
 }

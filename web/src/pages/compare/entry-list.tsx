@@ -2,9 +2,9 @@ import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import type { Schemas } from "@/api/client";
 import { IconButton } from "@/components/button";
+import { Duration, Time } from "@/components/format/time";
 import { StateBadge } from "@/components/state-badge";
-import { Duration, Time } from "@/components/time";
-import { seriesColor } from "./series-colors";
+import { seriesColor } from "./plots/series-colors";
 
 type Entry = Schemas["ComparedEntry"];
 

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Schemas } from "@/api/client";
+import { Duration, Time } from "@/components/format/time";
 import { StateBadge } from "@/components/state-badge";
-import { Duration, Time } from "@/components/time";
 import { formatValue } from "@/pages/runs/values";
 
 type Activity = Schemas["Activity"] | Schemas["Result"];

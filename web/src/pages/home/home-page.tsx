@@ -1,25 +1,41 @@
 import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
 import { type LucideIcon, NotebookPen, Play, Upload, Waypoints } from "lucide-react";
 import { api, type Schemas, unwrap } from "@/api/client";
 import { ButtonLink } from "@/components/button";
 import { ErrorCard, Skeleton } from "@/components/feedback";
 import { Page, Section } from "@/components/page";
+import { useBackend } from "@/pages/workloads/api/queries";
+import { NamespaceSelect } from "@/pages/workloads/common/namespace";
 import { ActivityList } from "./activity-list";
 import { FirstSteps } from "./first-steps";
 import { QuotaUse } from "./quota-use";
 import { StorageUse } from "./storage-use";
 import { WorkloadList } from "./workload-list";
 
+const route = getRouteApi("/");
+
 type Overview = Schemas["Overview"];
 
 /** The first page: what runs, what failed and why, and the latest results. */
 export function HomePage() {
+  const { namespace } = route.useSearch();
+  const navigate = route.useNavigate();
+  const { data: backend } = useBackend();
   const overview = useQuery({
-    queryKey: ["overview"],
-    queryFn: () => unwrap(api.GET("/api/v1/overview")),
+    queryKey: ["overview", namespace],
+    queryFn: () => unwrap(api.GET("/api/v1/overview", { params: { query: { namespace } } })),
   });
   return (
     <Page title="Home" actions={<QuickActions />}>
+      {backend && (
+        <NamespaceSelect
+          backend={backend}
+          chosen={namespace}
+          all={false}
+          onChoose={(next) => navigate({ search: { namespace: next } })}
+        />
+      )}
       {overview.isPending && <Skeleton lines={8} />}
       {overview.error && <ErrorCard error={overview.error} retry={overview.refetch} />}
       {overview.data && (isEmpty(overview.data) ? <Start /> : <Summary overview={overview.data} />)}

@@ -1,6 +1,6 @@
 import type { Schemas } from "@/api/client";
-import { formatBytes } from "@/components/bytes";
 import { Command } from "@/components/copy";
+import { formatBytes } from "@/components/format/bytes";
 import { Meter } from "@/components/meter";
 import { Section } from "@/components/page";
 

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { ChartLine, NotebookPen } from "lucide-react";
 import type { Schemas } from "@/api/client";
-import { Time } from "@/components/time";
+import { Time } from "@/components/format/time";
 import { PhaseBadge } from "@/pages/workloads/common/phase";
 
 const KINDS = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { listCommands, quote } from "./commands";
+import { escapeXml, writeSvg } from "./export/svg";
 import {
   type Box,
   buildGraphLinks,
@@ -10,7 +10,7 @@ import {
   listNeighbours,
 } from "./graph-model";
 import { arrangeRows } from "./lineage-table";
-import { escapeXml, writeSvg } from "./svg";
+import { listCommands, quote } from "./panel/commands";
 
 function box(id: string, more: Partial<Box> = {}): Box {
   return {
@@ -62,6 +62,7 @@ const GRAPH: LineageGraph = {
   path: null,
   gaps: [],
   missing: [],
+  withheld: 0,
   truncated: false,
 };
 

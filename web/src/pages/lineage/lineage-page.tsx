@@ -4,8 +4,7 @@ import { Button } from "@/components/button";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
 import { Page } from "@/components/page";
 import { LazyGraph } from "@/graph/lazy";
-import { CompareDialog } from "./compare-dialog";
-import { ExportMenu } from "./export-menu";
+import { ExportMenu } from "./export/export-menu";
 import {
   buildGraphLinks,
   buildGraphNodes,
@@ -14,10 +13,11 @@ import {
   type LineageGraph,
 } from "./graph-model";
 import { LineageTable } from "./lineage-table";
-import { FramePanel, NodePanel } from "./node-panel";
 import { Notices } from "./notices";
+import { CompareDialog } from "./panel/compare-dialog";
+import { FramePanel, NodePanel } from "./panel/node-panel";
+import { ReproduceDialog } from "./panel/reproduce-dialog";
 import { useLineage } from "./query";
-import { ReproduceDialog } from "./reproduce-dialog";
 import { SearchBox } from "./search-box";
 import { Start } from "./start";
 import { Filters, LineageToolbar } from "./toolbar";
@@ -43,13 +43,19 @@ function Lineage({ view, change }: { view: View; change: (change: (view: View) =
   const isTable = view.view === "table";
   const { data: graph, error, isPlaceholderData, refetch } = useLineage(view, !isTable);
   const root = graph && findBox(graph, graph.target);
-  const selected = graph && findBox(graph, view.node);
+  // A Pod is drawn as its container: that has another id.
+  const selected =
+    graph && (findBox(graph, view.node) ?? (view.node === view.target ? root : null));
   const frame = graph?.frames.find(({ id }) => id === view.node);
   const close = () => change((now) => ({ ...now, dialog: undefined, other: undefined }));
   return (
     <Page
       title={root ? `Lineage of ${root.title}` : "Lineage"}
-      subtitle={<code className="break-all">{graph?.target ?? view.target}</code>}
+      subtitle={
+        <code className="break-all">
+          {root?.node?.pod ? view.target : (graph?.target ?? view.target)}
+        </code>
+      }
       actions={
         <>
           <ExportMenu view={view} graph={graph} />
@@ -60,7 +66,7 @@ function Lineage({ view, change }: { view: View; change: (change: (view: View) =
       <div className="flex flex-wrap items-center gap-3">
         <div className="min-w-56 flex-1">
           <SearchBox
-            label="Search for another file, model, run or image"
+            label="Search for another file, model, Pod, run or image"
             placeholder={
               view.from && !view.to
                 ? "Search for the other end of the path"
@@ -111,7 +117,7 @@ function Lineage({ view, change }: { view: View; change: (change: (view: View) =
             />
           )}
           {selected?.node && view.dialog === "reproduce" && (
-            <ReproduceDialog box={selected} onClose={close} />
+            <ReproduceDialog box={selected} asOf={view.as_of} onClose={close} />
           )}
         </>
       )}

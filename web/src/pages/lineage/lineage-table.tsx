@@ -1,11 +1,11 @@
 import { TriangleAlert } from "lucide-react";
 import { useMemo } from "react";
-import { formatBytes } from "@/components/bytes";
 import { type Column, DataTable } from "@/components/data-table";
 import { EmptyState } from "@/components/feedback";
-import { Input } from "@/components/field";
+import { FilterInput } from "@/components/fields/filter-input";
+import { formatBytes } from "@/components/format/bytes";
+import { Time } from "@/components/format/time";
 import { describeKind } from "@/components/kinds";
-import { Time } from "@/components/time";
 import { type Box, firstMark, isBroken, type LineageGraph } from "./graph-model";
 import { select, type View } from "./view";
 
@@ -129,17 +129,12 @@ export function LineageTable({
   return (
     <div className="flex min-w-0 flex-col gap-2">
       <div className="flex flex-wrap items-center gap-3">
-        <Input
-          type="search"
-          data-filter
-          aria-label="Filter the table"
+        <FilterInput
+          label="Filter the table"
           placeholder="Filter by name, kind, remark or digest"
           className="max-w-sm"
-          value={filter ?? ""}
-          onChange={(event) => {
-            const text = event.target.value || undefined;
-            change((now) => ({ ...now, filter: text }));
-          }}
+          value={filter}
+          onChange={(text) => change((now) => ({ ...now, filter: text }))}
         />
         <span role="status" className="text-quiet">
           {rows.length.toLocaleString("en")} of {graph.boxes.length.toLocaleString("en")}

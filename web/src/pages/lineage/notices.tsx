@@ -32,6 +32,12 @@ export function Notices({ view, graph, change }: Props) {
           The lineage is too large to follow to its end. Take fewer steps, or start at a file in it.
         </Notice>
       )}
+      {graph.withheld > 0 && (
+        <Notice>
+          {graph.withheld === 1 ? "One thing is" : `${graph.withheld} things are`} not shown: you
+          may not read their namespaces.
+        </Notice>
+      )}
       {graph.missing.length > 0 && (
         <Notice>Not in the record any more: {graph.missing.slice(0, 3).join(", ")}</Notice>
       )}

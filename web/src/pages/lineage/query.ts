@@ -17,6 +17,7 @@ export function graphRequest(view: View, grouped: boolean): Schemas["GraphReques
     hide: view.hide ?? [],
     since: view.since,
     until: view.until,
+    as_of: view.as_of,
   };
 }
 

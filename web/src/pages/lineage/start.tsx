@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { api, unwrap } from "@/api/client";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { Time } from "@/components/format/time";
 import { describeKind } from "@/components/kinds";
 import { Page, Section } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
-import { Time } from "@/components/time";
 import { SearchBox } from "./search-box";
 
 const RECENT = 10;
@@ -19,8 +19,8 @@ export function Start({ onChoose }: { onChoose: (target: string) => void }) {
   return (
     <Page title="Lineage" subtitle="Where every result came from, and what was derived from it">
       <SearchBox
-        label="Search for a file, model, image, execution, run or digest"
-        placeholder="A file, model, object, image, run, command, tag or digest"
+        label="Search for a file, model, Pod, image, execution, run or digest"
+        placeholder="A file, model, object, Pod, image, run, command, tag or digest"
         autoFocus
         onChoose={(hit) => onChoose(hit.id)}
       />

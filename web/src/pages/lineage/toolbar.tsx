@@ -2,7 +2,7 @@ import { Filter, Network, Table2 } from "lucide-react";
 import { type ReactNode, useId } from "react";
 import { Button } from "@/components/button";
 import { classes } from "@/components/classes";
-import { Checkbox, Field, Input, Select } from "@/components/field";
+import { Checkbox, Field, Input, Select } from "@/components/fields/field";
 import { describeKind } from "@/components/kinds";
 import type { LineageGraph } from "./graph-model";
 import {
@@ -140,7 +140,10 @@ export function Filters({
           change((now) => ({ ...now, all }));
         }}
       />
-      <details className="relative" open={Boolean(view.since || view.until) || undefined}>
+      <details
+        className="relative"
+        open={Boolean(view.since || view.until || view.as_of) || undefined}
+      >
         <summary className="rounded-md px-1 text-quiet hover:text-ink">Time</summary>
         <div className="mt-1 flex flex-wrap items-end gap-2 rounded-lg border border-line bg-raised p-3">
           <TimeField
@@ -155,13 +158,25 @@ export function Filters({
             bound={graph.latest}
             onChange={(until) => change((now) => ({ ...now, until }))}
           />
+          <TimeField
+            label="As it was at"
+            value={view.as_of}
+            bound={graph.latest}
+            onChange={(as_of) => change((now) => ({ ...now, as_of }))}
+          />
         </div>
       </details>
       {isNarrowed(view) && (
         <Button
           look="quiet"
           onClick={() =>
-            change((now) => ({ ...now, hide: undefined, since: undefined, until: undefined }))
+            change((now) => ({
+              ...now,
+              hide: undefined,
+              since: undefined,
+              until: undefined,
+              as_of: undefined,
+            }))
           }
         >
           Clear filters ({graph.filtered.toLocaleString("en")} hidden)

@@ -10,6 +10,7 @@ describe("the view in the URL", () => {
       before: ["e1.p1"],
       hide: ["process"],
       since: "2026-11-18T10:00:00.000Z",
+      as_of: "2026-11-19T10:00:00.000Z",
       all: true,
       node: "e1.p1",
       from: "e1.p1",

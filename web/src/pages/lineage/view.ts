@@ -13,6 +13,8 @@ export interface View {
   hide?: string[];
   since?: string;
   until?: string;
+  /** When names of a cluster are meant; what happened later is left out. */
+  as_of?: string;
   /** With the files of installed packages. */
   all?: boolean;
   node?: string;
@@ -74,6 +76,7 @@ export function parseView(search: Record<string, unknown>): View {
     hide: texts("hide"),
     since: time("since"),
     until: time("until"),
+    as_of: time("as_of"),
     all: search.all === true || undefined,
     node: text("node"),
     from: text("from"),
@@ -92,11 +95,11 @@ export function parseView(search: Record<string, unknown>): View {
 
 /** Another target: what was expanded around the old one is forgotten, filters stay. */
 export function startAt(view: View, target: string, direction?: Direction): View {
-  const { depth, hide, since, until, all, view: kind } = view;
+  const { depth, hide, since, until, as_of, all, view: kind } = view;
   return {
     target,
     direction: direction === "both" ? undefined : (direction ?? view.direction),
-    ...{ depth, hide, since, until, all, view: kind },
+    ...{ depth, hide, since, until, as_of, all, view: kind },
     node: target,
   };
 }
@@ -133,5 +136,5 @@ export function select(view: View, id: string | null): View {
 }
 
 export function isNarrowed(view: View): boolean {
-  return Boolean(view.hide?.length || view.since || view.until);
+  return Boolean(view.hide?.length || view.since || view.until || view.as_of);
 }

@@ -11,10 +11,10 @@ const KFP = "/apis/v2beta1";
 export const MAX_UPLOAD_BYTES = 32 * 2 ** 20;
 
 // Lists show the last run of each entry: `catalogue` is refetched after changes of runs, too.
-export const pipelinesQuery = (q = "") =>
+export const pipelinesQuery = (q = "", archived = false) =>
   queryOptions({
-    queryKey: ["catalogue", "pipelines", q],
-    queryFn: () => unwrap(api.GET("/api/v1/pipelines", { params: { query: { q } } })),
+    queryKey: ["catalogue", "pipelines", q, archived],
+    queryFn: () => unwrap(api.GET("/api/v1/pipelines", { params: { query: { q, archived } } })),
   });
 
 export const pipelineQuery = (id: string) =>
@@ -160,6 +160,10 @@ export async function uploadPipeline(
 
 export const renamePipeline = (id: string, display_name: string, description: string) =>
   sendJson("PATCH", `${KFP}/pipelines/${id}`, { display_name, description });
+export const archivePipeline = (id: string, archived: boolean) =>
+  unwrap(
+    api.PUT("/api/v1/pipelines/{id}/archived", { params: { path: { id } }, body: { archived } }),
+  );
 export const deletePipeline = (id: string) =>
   sendJson("DELETE", `${KFP}/pipelines/${id}?cascade=true`);
 export const deleteVersion = (id: string, version: string) =>

@@ -2,14 +2,15 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Archive, ArchiveRestore, FolderPlus, Play } from "lucide-react";
 import { type FormEvent, useState } from "react";
+import { curlCommand } from "@/api/curl";
 import { Button, ButtonLink, IconButton } from "@/components/button";
 import { type Column, DataTable } from "@/components/data-table";
-import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
-import { Checkbox, Field, Input } from "@/components/field";
+import { Checkbox, Field, Input } from "@/components/fields/field";
+import { Time } from "@/components/format/time";
+import { ConfirmDialog, Dialog } from "@/components/overlays/dialog";
 import { Page } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
-import { Time } from "@/components/time";
 import { archiveExperiment, createExperiment, type Experiment, experimentsQuery } from "./api";
 import { LastRun } from "./last-run";
 import { NewestRuns } from "./newest-runs";
@@ -61,7 +62,7 @@ export function ExperimentsPage() {
         ) : (
           <EmptyState
             title="There are no experiments yet"
-            action={<Button onClick={() => change({ create: true })}>Create one</Button>}
+            command={curlCommand("/apis/v2beta1/experiments", { display_name: "first" })}
           >
             An experiment is a group of runs. A run that names none belongs to Default, which is
             made when it is first needed.

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Schemas } from "@/api/client";
+import { Time } from "@/components/format/time";
 import { StateBadge } from "@/components/state-badge";
-import { Time } from "@/components/time";
 
 /** The state and the age of the newest run, with a link to it. */
 export function LastRun({ run }: { run: Schemas["LastRun"] | null }) {

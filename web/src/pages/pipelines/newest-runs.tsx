@@ -3,12 +3,12 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Archive, ArchiveRestore, Copy, GitCompareArrows } from "lucide-react";
 import { useState } from "react";
 import { ButtonLink, IconButton } from "@/components/button";
-import { count } from "@/components/count";
 import { type Column, DataTable } from "@/components/data-table";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
-import { Checkbox } from "@/components/field";
+import { Checkbox } from "@/components/fields/field";
+import { count } from "@/components/format/count";
+import { Duration, Time } from "@/components/format/time";
 import { StateBadge } from "@/components/state-badge";
-import { Duration, Time } from "@/components/time";
 import { type Activity, archiveRun, type RunFilter, runsQuery } from "./api";
 import type { RunsSearch, StartSearch } from "./routes";
 

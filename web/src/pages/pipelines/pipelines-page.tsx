@@ -5,9 +5,10 @@ import { useDeferredValue } from "react";
 import { Button } from "@/components/button";
 import { type Column, DataTable } from "@/components/data-table";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
-import { Input } from "@/components/field";
+import { Checkbox } from "@/components/fields/field";
+import { FilterInput } from "@/components/fields/filter-input";
+import { Time } from "@/components/format/time";
 import { Page } from "@/components/page";
-import { Time } from "@/components/time";
 import { type Pipeline, pipelinesQuery } from "./api";
 import { LastRun } from "./last-run";
 import { SectionLinks } from "./section-links";
@@ -30,6 +31,7 @@ const COLUMNS: Column<Pipeline>[] = [
           {row.display_name}
         </Link>
         {row.sample !== null && <SampleMark />}
+        {row.archived && <span className="shrink-0 text-sm text-quiet">archived</span>}
       </span>
     ),
   },
@@ -76,14 +78,16 @@ export function SampleMark() {
 }
 
 export function PipelinesPage() {
-  const { q, upload } = route.useSearch();
+  const { q, archived, upload } = route.useSearch();
   const navigate = useNavigate();
   const text = useDeferredValue(q ?? "");
   const { data, error, refetch } = useQuery({
-    ...pipelinesQuery(text),
+    ...pipelinesQuery(text, archived),
     placeholderData: (before) => before,
   });
-  const openUpload = () => navigate({ to: "/pipelines", search: { q, upload: "new" } });
+  const change = (part: { q?: string; archived?: true }) =>
+    navigate({ to: "/pipelines", search: { q, archived, upload, ...part }, replace: true });
+  const openUpload = () => navigate({ to: "/pipelines", search: { q, archived, upload: "new" } });
   return (
     <Page
       title="Pipelines"
@@ -94,21 +98,20 @@ export function PipelinesPage() {
       }
     >
       <SectionLinks />
-      <Input
-        type="search"
-        data-filter
-        aria-label="Filter pipelines"
-        placeholder="Filter by name or description"
-        className="max-w-sm"
-        value={q ?? ""}
-        onChange={(event) =>
-          navigate({
-            to: "/pipelines",
-            search: { q: event.target.value || undefined, upload },
-            replace: true,
-          })
-        }
-      />
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <FilterInput
+          label="Filter pipelines"
+          placeholder="Filter by name or description"
+          className="max-w-sm"
+          value={q}
+          onChange={(next) => change({ q: next })}
+        />
+        <Checkbox
+          label="Archived"
+          checked={archived ?? false}
+          onChange={({ target }) => change({ archived: target.checked || undefined })}
+        />
+      </div>
       {error ? (
         <ErrorCard error={error} retry={refetch} />
       ) : !data ? (
@@ -143,7 +146,7 @@ export function PipelinesPage() {
       )}
       <UploadDialog
         open={upload !== undefined}
-        onClose={() => navigate({ to: "/pipelines", search: { q } })}
+        onClose={() => navigate({ to: "/pipelines", search: { q, archived } })}
       />
     </Page>
   );

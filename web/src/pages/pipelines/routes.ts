@@ -38,6 +38,8 @@ function runsSearch(search: Search): RunsSearch {
 
 export interface PipelinesSearch {
   q?: string;
+  /** Those in the archive are shown, too. */
+  archived?: true;
   /** The upload dialog is open. */
   upload?: string;
 }
@@ -66,6 +68,7 @@ const pipelines = createRoute({
   getParentRoute: () => rootRoute,
   path: "/pipelines",
   validateSearch: (search: Search): PipelinesSearch => ({
+    archived: search.archived === true || search.archived === "true" || undefined,
     q: text(search.q),
     upload: text(search.upload),
   }),
@@ -96,7 +99,7 @@ const pipeline = createRoute({
     ...runsSearch(search),
     upload: text(search.upload),
   }),
-  component: lazyRouteComponent(() => import("./pipeline-page"), "PipelinePage"),
+  component: lazyRouteComponent(() => import("./pipeline/pipeline-page"), "PipelinePage"),
 });
 
 const schedules = createRoute({

@@ -3,9 +3,9 @@ import { useNavigate } from "@tanstack/react-router";
 import { FileUp } from "lucide-react";
 import { type DragEvent, type FormEvent, useId, useRef, useState } from "react";
 import { Button } from "@/components/button";
-import { Dialog } from "@/components/dialog";
 import { ErrorCard } from "@/components/feedback";
-import { Field, Input } from "@/components/field";
+import { Field, Input } from "@/components/fields/field";
+import { Dialog } from "@/components/overlays/dialog";
 import { type Pipeline, uploadPipeline } from "./api";
 
 const SUFFIX = /(\.tar\.gz|\.tgz|\.yaml|\.yml|\.zip|\.json)$/i;

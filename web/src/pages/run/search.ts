@@ -1,3 +1,6 @@
+export const FILE_ROLES = ["output", "input", "transient"] as const;
+export const FILE_CLASSES = ["data", "configuration", "source", "package", "system"] as const;
+
 /** The view of a run, as the URL has it. What is missing has its default. */
 export interface RunSearch {
   tab?: string;
@@ -9,10 +12,14 @@ export interface RunSearch {
   view?: "graph" | "table";
   /** The version of a file that is shown. */
   file?: string;
+  /** What the list of files shows: a part of the path, the role and the kind. */
+  path?: string;
+  role?: (typeof FILE_ROLES)[number];
+  category?: (typeof FILE_CLASSES)[number];
   stream?: "stdout" | "stderr";
   /** A line of the log, from 1. */
   line?: number;
-  /** What is searched in the log. */
+  /** What is searched in the log, or among the variables. */
   find?: string;
   wrap?: boolean;
   /** The repeat that is shown. */
@@ -39,6 +46,9 @@ export function validateRunSearch(search: Record<string, unknown>): RunSearch {
     part: text(search.part),
     view: oneOf(search.view, "graph", "table"),
     file: text(search.file),
+    path: text(search.path),
+    role: oneOf(search.role, ...FILE_ROLES),
+    category: oneOf(search.category, ...FILE_CLASSES),
     stream: oneOf(search.stream, "stdout", "stderr"),
     line: Number.isSafeInteger(line) && line > 0 ? line : undefined,
     find: text(search.find)?.slice(0, 200),

@@ -2,7 +2,7 @@ import { CircleHelp, Columns3, Search, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { Button, IconButton } from "@/components/button";
 import { CopyLink } from "@/components/copy-link";
-import { Checkbox, Input, Select } from "@/components/field";
+import { Checkbox, Input, Select } from "@/components/fields/field";
 import { QueryHelp } from "./query-help";
 import { isFiltered, type RunsSearch, STATES, TYPES, toggle } from "./search";
 

@@ -1,4 +1,4 @@
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/overlays/dialog";
 
 const EXAMPLES: [string, string][] = [
   ["train adam", "both words are in the name, command, Git commit, tags or notes"],

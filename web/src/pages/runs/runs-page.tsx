@@ -4,13 +4,13 @@ import type { Schemas } from "@/api/client";
 import { Button } from "@/components/button";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
 import { Page } from "@/components/page";
-import { ColumnPicker } from "./column-picker";
-import { defaultColumns, findColumn } from "./columns";
+import { MOST_COMPARED, SelectionBar } from "./actions/selection-bar";
 import { FilterBar } from "./filter-bar";
-import { RowMenu } from "./row-menu";
-import { RunsTable } from "./runs-table";
 import { isFiltered, type RunsSearch, toggle, toggleSort } from "./search";
-import { MOST_COMPARED, SelectionBar } from "./selection-bar";
+import { ColumnPicker } from "./table/column-picker";
+import { defaultColumns, findColumn } from "./table/columns";
+import { RowMenu } from "./table/row-menu";
+import { RunsTable } from "./table/runs-table";
 import { type Activity, useFirstPage, useGroups, useRowLayout } from "./use-activities";
 
 const MOST_OPEN = 50;

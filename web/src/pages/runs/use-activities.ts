@@ -1,9 +1,9 @@
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
-import { sortGroups } from "./group-order";
 import { parseSort, type RunsSearch, toFilter } from "./search";
-import { PAGE_SIZE, type PageOfSection, RowLayout, type Section } from "./sections";
+import { sortGroups } from "./table/group-order";
+import { PAGE_SIZE, type PageOfSection, RowLayout, type Section } from "./table/sections";
 
 export type Activity = Schemas["Activity"];
 export type ActivityGroup = Schemas["ActivityGroup"];

@@ -3,8 +3,8 @@ import type { ReactNode } from "react";
 import { api, unwrap } from "@/api/client";
 import { CodeBlock, CopyButton } from "@/components/copy";
 import { ErrorCard, Skeleton } from "@/components/feedback";
+import { Time } from "@/components/format/time";
 import { Section } from "@/components/page";
-import { Time } from "@/components/time";
 
 /** What serves the app, and how other programs reach it. */
 export function About() {

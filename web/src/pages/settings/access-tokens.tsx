@@ -2,14 +2,14 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
-import { announce } from "@/components/announcements";
 import { Button, IconButton } from "@/components/button";
 import { Command, CopyButton } from "@/components/copy";
-import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
-import { Field, Input, Select } from "@/components/field";
+import { Field, Input, Select } from "@/components/fields/field";
+import { Time } from "@/components/format/time";
+import { announce } from "@/components/overlays/announcements";
+import { ConfirmDialog, Dialog } from "@/components/overlays/dialog";
 import { Section } from "@/components/page";
-import { Time } from "@/components/time";
 
 type AccessToken = Schemas["AccessToken"];
 
@@ -100,6 +100,7 @@ function TokenTable({
             <tr key={token.id} className="border-b border-line last:border-0">
               <td className="max-w-72 truncate py-1.5 pr-4 font-medium" title={token.name}>
                 <bdi>{token.name}</bdi>
+                {token.scope === "observe" && <span className="text-quiet"> (agent)</span>}
               </td>
               <td className="py-1.5 pr-4">
                 <Time at={token.created} />
@@ -133,6 +134,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
   const [days, setDays] = useState(30);
+  const [scope, setScope] = useState<AccessToken["scope"]>("all");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const [created, setCreated] = useState<string | null>(null);
@@ -141,7 +143,8 @@ function NewToken({ onClose }: { onClose: () => void }) {
     setBusy(true);
     setError(null);
     try {
-      const made = await unwrap(api.POST("/api/v1/tokens", { body: { name: name.trim(), days } }));
+      const body = { name: name.trim(), days, scope };
+      const made = await unwrap(api.POST("/api/v1/tokens", { body }));
       setCreated(made.token);
       await client.invalidateQueries({ queryKey: KEY });
     } catch (failure) {
@@ -170,6 +173,15 @@ function NewToken({ onClose }: { onClose: () => void }) {
                 {label}
               </option>
             ))}
+          </Select>
+        </Field>
+        <Field label="Use" hint="An agent of a cluster can only send what it observes.">
+          <Select
+            value={scope}
+            onChange={(event) => setScope(event.target.value as AccessToken["scope"])}
+          >
+            <option value="all">Everything</option>
+            <option value="observe">Agent of a cluster</option>
           </Select>
         </Field>
         {error !== null && <ErrorCard error={error} />}

@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { Field, Select } from "@/components/field";
+import { Field, Select } from "@/components/fields/field";
+import { applyZone, currentZone, formatExact, type Zone } from "@/components/format/time";
 import { Section } from "@/components/page";
-import { applyZone, currentZone, formatExact, type Zone } from "@/components/time";
 import { applyTheme, type Theme, useTheme } from "@/layout/theme";
 
 /** How the app looks in this browser. */

@@ -1,9 +1,13 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
 import { api, unwrap } from "@/api/client";
-import { Command } from "@/components/copy";
+import { Button } from "@/components/button";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { Field, Input } from "@/components/fields/field";
+import { formatSeconds } from "@/components/format/time";
 import { Section } from "@/components/page";
-import { formatSeconds } from "@/components/time";
+
+const MOST_MINUTES = 366 * 24 * 60;
 
 /** When idle notebooks, TensorBoards and volume viewers are stopped. */
 export function Culling() {
@@ -50,16 +54,53 @@ function InForce({
         it.
       </p>
       {kind === "local" ? (
-        <div>
-          <p className="mb-1">To change the limit, start the server again:</p>
-          <Command text="clew up --idle-minutes 120" />
-        </div>
+        <LimitForm key={String(minutes)} minutes={minutes} />
       ) : (
         <p>
           The cluster's operator decides, for all users: an administrator changes ENABLE_CULLING and
-          CULL_IDLE_TIME in its configuration.
+          CULL_IDLE_TIME in the ConfigMap clew-culling.
         </p>
       )}
     </div>
+  );
+}
+
+/** The limit of this machine: it holds at once, and for later starts of the server. */
+function LimitForm({ minutes }: { minutes: number | null }) {
+  const client = useQueryClient();
+  const [text, setText] = useState(minutes === null ? "" : String(minutes));
+  const [error, setError] = useState<unknown>(null);
+  const chosen = text.trim() === "" ? null : Number(text);
+  const isValid = chosen === null || (chosen > 0 && chosen <= MOST_MINUTES);
+  async function save(event: FormEvent) {
+    event.preventDefault();
+    if (!isValid) return;
+    setError(null);
+    try {
+      await api.PUT("/api/v1/idle-limit", { body: { idle_minutes: chosen } });
+      await client.invalidateQueries({ queryKey: ["backend"] });
+    } catch (failure) {
+      setError(failure);
+    }
+  }
+  return (
+    <form onSubmit={save} className="flex flex-col items-start gap-3">
+      <Field
+        label="Stop what is idle for so many minutes"
+        hint="Empty: nothing is stopped."
+        error={isValid ? null : "Enter a number above 0, or nothing."}
+      >
+        <Input
+          inputMode="decimal"
+          className="max-w-40"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </Field>
+      {error !== null && <ErrorCard error={error} />}
+      <Button type="submit" disabled={!isValid || chosen === minutes}>
+        Save
+      </Button>
+    </form>
   );
 }

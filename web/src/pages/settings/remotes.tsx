@@ -2,11 +2,11 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
-import { announce } from "@/components/announcements";
 import { Button, IconButton } from "@/components/button";
-import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
-import { Checkbox, Field, Input } from "@/components/field";
+import { Checkbox, Field, Input } from "@/components/fields/field";
+import { announce } from "@/components/overlays/announcements";
+import { ConfirmDialog, Dialog } from "@/components/overlays/dialog";
 import { Section } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 

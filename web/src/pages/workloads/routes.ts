@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "@/root-route";
-import { readListSearch, readText } from "./common/search";
 import { DETAIL_TABS, type DetailTab } from "./details/detail-tabs";
+import { readListSearch, readText } from "./list/search";
 
 function readDetailSearch(search: Record<string, unknown>): {
   tab?: DetailTab;

@@ -1,14 +1,17 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import { curlCommand } from "@/api/curl";
 import { Button, ButtonLink } from "@/components/button";
 import { type Column, DataTable } from "@/components/data-table";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
 import { StateBadge } from "@/components/state-badge";
-import { type Schedule, schedulesQuery, setEnabled } from "../api";
+import { pipelinesQuery, type Schedule, schedulesQuery, setEnabled } from "../api";
 import { LastRun } from "../last-run";
 import { ScheduleDialog } from "./schedule-dialog";
 import { cronWords, intervalWords, whenWords } from "./words";
+
+const EVERY_HOUR = { name: "Every hour", interval: 3600 };
 
 export function rhythmWords(schedule: Schedule): string {
   return schedule.cron ? cronWords(schedule.cron) : intervalWords(schedule.interval ?? 1);
@@ -28,6 +31,8 @@ export function SchedulesOf({
   const navigate = useNavigate();
   const [failure, setFailure] = useState<unknown>(null);
   const { data, error, refetch } = useQuery(schedulesQuery(pipeline));
+  const pipelines = useQuery({ ...pipelinesQuery(), enabled: data?.length === 0 && !pipeline });
+  const scheduled = pipeline ?? pipelines.data?.pipelines[0]?.id;
   if (error) return <ErrorCard error={error} retry={refetch} />;
   if (!data) return <Skeleton />;
   const open = onSelect ?? ((id) => navigate({ to: "/schedules", search: { schedule: id } }));
@@ -54,6 +59,9 @@ export function SchedulesOf({
       ) : (
         <EmptyState
           title="Nothing is scheduled"
+          command={
+            scheduled && curlCommand("/api/v1/schedules", { ...EVERY_HOUR, pipeline: scheduled })
+          }
           action={
             <ButtonLink to="/pipelines/start" search={{ pipeline, when: "schedule" }}>
               Schedule a pipeline
@@ -61,6 +69,7 @@ export function SchedulesOf({
           }
         >
           A schedule runs a pipeline by cron or at an interval, as long as the server runs.
+          {!scheduled && " There are no pipelines yet: upload one first."}
         </EmptyState>
       )}
       {onSelect && selected !== undefined && (

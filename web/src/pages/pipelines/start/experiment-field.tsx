@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Field, Select } from "@/components/field";
+import { Field, Select } from "@/components/fields/field";
 import { experimentsQuery } from "../api";
 
 /** Chooses one of the experiments that accept runs. Empty: the default one. */

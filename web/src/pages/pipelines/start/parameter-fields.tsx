@@ -1,6 +1,6 @@
 import { RotateCcw } from "lucide-react";
 import { IconButton } from "@/components/button";
-import { Field, Input, Select } from "@/components/field";
+import { Field, Input, Select } from "@/components/fields/field";
 import { type Parameter, toText } from "../spec/parameters";
 
 interface Props {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useId } from "react";
 import { ErrorCard } from "@/components/feedback";
-import { Checkbox, Field, Input, Select } from "@/components/field";
+import { Checkbox, Field, Input, Select } from "@/components/fields/field";
 import { type Trigger, timesQuery } from "../api";
 import { cronWords, intervalWords, whenWords } from "../schedules/words";
 

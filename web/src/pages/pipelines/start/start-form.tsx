@@ -5,7 +5,7 @@ import { type FormEvent, useMemo, useRef, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { Button } from "@/components/button";
 import { ErrorCard } from "@/components/feedback";
-import { Checkbox, Field, Input } from "@/components/field";
+import { Checkbox, Field, Input } from "@/components/fields/field";
 import { Section } from "@/components/page";
 import { createSchedule, newKey, type StartRequest, startRun } from "../api";
 import { part, textOf } from "../spec/ir";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
-import { Field, Select } from "@/components/field";
+import { Field, Select } from "@/components/fields/field";
 import { Page, Section } from "@/components/page";
 import { pipelineQuery, pipelinesQuery, runTemplateQuery, versionQuery } from "../api";
 import { ProblemCard, Warnings } from "../problem";
@@ -29,8 +29,9 @@ export function StartPage() {
 
 function LikeRun({ id }: { id: string }) {
   const { data, error, refetch } = useQuery(runTemplateQuery(id));
-  if (error) return <ErrorCard error={error} retry={refetch} />;
-  if (!data) return <Skeleton lines={8} />;
+  if (!data) {
+    return error ? <ErrorCard error={error} retry={refetch} /> : <Skeleton lines={8} />;
+  }
   return (
     <>
       <p>

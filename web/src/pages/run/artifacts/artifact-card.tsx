@@ -1,7 +1,7 @@
 import { lazy, Suspense } from "react";
 import type { Schemas } from "@/api/client";
-import { formatBytes } from "@/components/bytes";
 import { Skeleton } from "@/components/feedback";
+import { formatBytes } from "@/components/format/bytes";
 import { readConfusionMatrix, readRocCurve } from "./classification";
 import { FilePreview } from "./file-preview";
 import { ValueTable } from "./value-table";

@@ -1,12 +1,11 @@
-// biome-ignore-all lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-// biome-ignore-all lint/suspicious/noArrayIndexKey: these parts have no other name, and never move
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { lazy, type ReactNode, Suspense } from "react";
 import { fetchJson, type Schemas } from "@/api/client";
 import { ButtonLink } from "@/components/button";
-import { formatBytes } from "@/components/bytes";
 import { ErrorCard, Skeleton } from "@/components/feedback";
+import { formatBytes } from "@/components/format/bytes";
+import { RowTable } from "./row-table";
 import { SandboxFrame } from "./sandbox-frame";
 import { TextBlock } from "./text-block";
 
@@ -14,6 +13,9 @@ type Preview = Schemas["Preview"];
 
 const NotebookView = lazy(() =>
   import("./notebook-view").then((m) => ({ default: m.NotebookView })),
+);
+const ParquetTable = lazy(() =>
+  import("./parquet-table").then((m) => ({ default: m.ParquetTable })),
 );
 const ScalarsChart = lazy(() =>
   import("./scalars-chart").then((m) => ({ default: m.ScalarsChart })),
@@ -90,14 +92,12 @@ function Content({
         <p>The image is too large to be shown here. Download it instead.</p>
       );
     case "table":
-      return <CsvTable columns={preview.columns ?? []} rows={preview.rows ?? []} />;
+      return <RowTable columns={preview.columns ?? []} rows={preview.rows ?? []} />;
     case "binary":
-      return (
-        <p>
-          {preview.media_type.includes("parquet")
-            ? "Parquet files are not shown here. Download the file, or read it with pandas."
-            : "The file is not text, and not of a kind that is shown here. Download it instead."}
-        </p>
+      return preview.media_type.includes("parquet") ? (
+        <ParquetTable version={version} size={preview.size} />
+      ) : (
+        <p>The file is not text, and not of a kind that is shown here. Download it instead.</p>
       );
     default:
       return <TextBlock text={formatText(preview)} label="The text of the file" />;
@@ -112,48 +112,4 @@ function formatText({ text, media_type: type, truncated }: Preview): string {
   } catch {
     return text;
   }
-}
-
-function CsvTable({
-  columns,
-  rows,
-}: {
-  columns: readonly string[];
-  rows: readonly (readonly string[])[];
-}) {
-  return (
-    <div
-      className="max-h-[60vh] overflow-auto rounded-md border border-line"
-      tabIndex={0}
-      role="group"
-      aria-label="Table"
-    >
-      <table className="min-w-full tabular-nums">
-        <thead className="sticky top-0 bg-surface">
-          <tr>
-            {columns.map((name, at) => (
-              <th
-                key={at}
-                scope="col"
-                className="border-b border-line px-3 py-1.5 text-left whitespace-nowrap"
-              >
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at} className="odd:bg-sunken/50">
-              {row.map((cell, column) => (
-                <td key={column} className="px-3 py-1 whitespace-nowrap">
-                  {cell}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
-import { count } from "@/components/count";
-import { Select } from "@/components/field";
+import { Select } from "@/components/fields/field";
+import { count } from "@/components/format/count";
 import "uplot/dist/uPlot.min.css";
 
 type Series = Record<string, [number, number][]>;

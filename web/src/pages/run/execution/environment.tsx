@@ -1,7 +1,7 @@
-import { useState } from "react";
-import { Input } from "@/components/field";
+import { FilterInput } from "@/components/fields/filter-input";
 import { Section } from "@/components/page";
 import { ValueTable } from "../artifacts/value-table";
+import { useRunSearch } from "../use-search";
 import type { Execution } from "./use-execution";
 
 type Fields = Record<string, unknown>;
@@ -91,8 +91,8 @@ export function Environment({ execution }: { execution: Execution }) {
 }
 
 function Variables({ variables }: { variables: Fields }) {
-  const [text, setText] = useState("");
-  const wanted = text.toLowerCase();
+  const [search, setSearch] = useRunSearch();
+  const wanted = (search.find ?? "").toLowerCase();
   const shown = Object.fromEntries(
     Object.entries(variables).filter(([name, value]) =>
       `${name}=${value}`.toLowerCase().includes(wanted),
@@ -104,12 +104,11 @@ function Variables({ variables }: { variables: Fields }) {
       title={`Variables (${count})`}
       actions={
         <div className="w-40">
-          <Input
-            type="search"
-            aria-label="Filter the variables"
+          <FilterInput
+            label="Filter the variables"
             placeholder="Filter"
-            value={text}
-            onChange={(event) => setText(event.target.value)}
+            value={search.find}
+            onChange={(find) => setSearch({ find }, true)}
           />
         </div>
       }

@@ -1,28 +1,22 @@
 import { useNavigate } from "@tanstack/react-router";
-import { Download, Ellipsis } from "lucide-react";
+import { Ellipsis } from "lucide-react";
 import { useState } from "react";
 import { api } from "@/api/client";
-import { Button, IconButton } from "@/components/button";
-import { ConfirmDialog } from "@/components/dialog";
-import { Menu } from "@/components/menu";
+import { IconButton } from "@/components/button";
+import { ConfirmDialog } from "@/components/overlays/dialog";
+import { Menu } from "@/components/overlays/menu";
+import { ExportMenu } from "../export-menu";
 import type { Execution } from "./use-execution";
 
-const EXPORTS: [label: string, format: string][] = [
-  ["Bundle for another project", "bundle"],
-  ["RO-Crate", "ro-crate"],
-  ["W3C PROV (JSON)", "prov-json"],
-  ["W3C PROV (PROV-N)", "prov-n"],
-  ["Dockerfile with its files", "dockerfile"],
-  ["Container image", "oci"],
-  ["Program that repeats it", "runner"],
-];
-
-function download(address: string): void {
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = "";
-  link.click();
-}
+const FORMATS = [
+  "bundle",
+  "ro-crate",
+  "prov-json",
+  "prov-n",
+  "dockerfile",
+  "oci",
+  "runner",
+] as const;
 
 /** Export in a form that other programs read, its logs in a TensorBoard, and delete. */
 export function ExecutionMenu({ execution }: { execution: Execution }) {
@@ -32,17 +26,10 @@ export function ExecutionMenu({ execution }: { execution: Execution }) {
   const running = execution.state === "running";
   return (
     <>
-      <Menu
-        trigger={
-          <Button disabled={running}>
-            <Download size={15} aria-hidden /> Export
-          </Button>
-        }
-        items={EXPORTS.map(([label, format]) => ({
-          label,
-          onSelect: () =>
-            download(`/api/v1/executions/${encodeURIComponent(id)}/export?format=${format}`),
-        }))}
+      <ExportMenu
+        path={`/api/v1/executions/${encodeURIComponent(id)}/export`}
+        formats={FORMATS}
+        disabled={running}
       />
       <Menu
         trigger={

@@ -3,10 +3,11 @@ import { Copy, GitCompare, Repeat, Waypoints } from "lucide-react";
 import { useState } from "react";
 import { Button, ButtonLink } from "@/components/button";
 import { ErrorCard, Skeleton } from "@/components/feedback";
+import { Duration, Time } from "@/components/format/time";
 import { Page } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { Tabs } from "@/components/tabs";
-import { Duration, Time } from "@/components/time";
+import { Tags } from "../remarks/tags";
 import { RepeatDialog } from "../repeats/repeat-dialog";
 import { RepeatsTab } from "../repeats/repeats-tab";
 import { useRunSearch } from "../use-search";
@@ -15,9 +16,7 @@ import { ExecutionMenu } from "./execution-menu";
 import { FilesTab } from "./files-tab";
 import { OutputTab } from "./output-tab";
 import { Processes } from "./processes";
-import { RepeatedElsewhere } from "./repeated-elsewhere";
 import { Summary } from "./summary";
-import { Tags } from "./tags";
 import { type Execution, useExecution, useMeasured } from "./use-execution";
 
 /** One recorded command: what it did, with what, and whether it can be done again. */
@@ -61,7 +60,7 @@ export function ExecutionPage({ id }: { id: string }) {
         </>
       }
     >
-      <Tags execution={found} />
+      <Tags id={shown} tags={found.tags} />
       {found.state === "failed" && <WhyItFailed uid={found.uid} />}
       <Tabs
         label="Parts of the execution"
@@ -79,9 +78,11 @@ export function ExecutionPage({ id }: { id: string }) {
             id: "repeats",
             label: "Repeats",
             content: (
-              <RepeatsTab uid={found.uid} command={`clew repeat ${shown}`}>
-                <RepeatedElsewhere execution={found} />
-              </RepeatsTab>
+              <RepeatsTab
+                uid={found.uid}
+                command={`clew repeat ${shown}`}
+                recorded={found.derived.executions}
+              />
             ),
           },
         ]}

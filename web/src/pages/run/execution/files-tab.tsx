@@ -1,27 +1,24 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
-import { formatBytes } from "@/components/bytes";
-import { count } from "@/components/count";
 import { type Column, DataTable } from "@/components/data-table";
-import { Dialog } from "@/components/dialog";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
-import { Input, Select } from "@/components/field";
+import { Select } from "@/components/fields/field";
+import { FilterInput } from "@/components/fields/filter-input";
+import { formatBytes } from "@/components/format/bytes";
+import { count } from "@/components/format/count";
+import { Dialog } from "@/components/overlays/dialog";
 import { FilePreview } from "../artifacts/file-preview";
+import { FILE_CLASSES, FILE_ROLES } from "../search";
 import { useRunSearch } from "../use-search";
 
 type File = Schemas["File"];
 
 const PAGE = 200;
-const ROLES = ["output", "input", "transient"] as const;
-const CLASSES = ["data", "configuration", "source", "package", "system"] as const;
 
 /** All files that an execution read or wrote; a file opens in a preview. */
 export function FilesTab({ id }: { id: string }) {
   const [search, setSearch] = useRunSearch();
-  const [role, setRole] = useState("");
-  const [category, setCategory] = useState("");
-  const [path, setPath] = useState("");
+  const { role, category, path } = search;
   const files = useInfiniteQuery({
     queryKey: ["executions", "files", id, role, category, path],
     queryFn: ({ pageParam }) =>
@@ -30,8 +27,8 @@ export function FilesTab({ id }: { id: string }) {
           params: {
             path: { id },
             query: {
-              role: (role || undefined) as (typeof ROLES)[number] | undefined,
-              class: (category || undefined) as (typeof CLASSES)[number] | undefined,
+              role,
+              class: category,
               path,
               offset: pageParam,
               limit: PAGE,
@@ -48,34 +45,36 @@ export function FilesTab({ id }: { id: string }) {
   return (
     <div className="flex min-w-0 flex-col gap-3">
       <div className="flex flex-wrap items-center gap-2">
-        <Input
-          type="search"
-          data-filter
-          aria-label="Filter by path"
+        <FilterInput
+          label="Filter by path"
           placeholder="Part of a path"
           className="max-w-64"
           value={path}
-          onChange={(event) => setPath(event.target.value)}
+          onChange={(next) => setSearch({ path: next }, true)}
         />
         <Select
           aria-label="Read or written"
           className="max-w-40"
-          value={role}
-          onChange={(event) => setRole(event.target.value)}
+          value={role ?? ""}
+          onChange={({ target }) =>
+            setSearch({ role: FILE_ROLES.find((one) => one === target.value) }, true)
+          }
         >
           <option value="">read or written</option>
-          {ROLES.map((one) => (
+          {FILE_ROLES.map((one) => (
             <option key={one}>{one}</option>
           ))}
         </Select>
         <Select
           aria-label="Kind of file"
           className="max-w-40"
-          value={category}
-          onChange={(event) => setCategory(event.target.value)}
+          value={category ?? ""}
+          onChange={({ target }) =>
+            setSearch({ category: FILE_CLASSES.find((one) => one === target.value) }, true)
+          }
         >
           <option value="">any kind</option>
-          {CLASSES.map((one) => (
+          {FILE_CLASSES.map((one) => (
             <option key={one}>{one}</option>
           ))}
         </Select>

@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import type { Schemas } from "@/api/client";
 import { type Column, DataTable } from "@/components/data-table";
-import { Duration } from "@/components/time";
+import { Duration } from "@/components/format/time";
 
 type Process = Schemas["Process"];
 type Row = Process & { depth: number };

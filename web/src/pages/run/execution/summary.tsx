@@ -1,11 +1,11 @@
 import { Link } from "@tanstack/react-router";
 import type { Schemas } from "@/api/client";
-import { formatBytes } from "@/components/bytes";
 import { Command } from "@/components/copy";
-import { count } from "@/components/count";
+import { formatBytes } from "@/components/format/bytes";
+import { count } from "@/components/format/count";
 import { Section } from "@/components/page";
 import { ValueTable } from "../artifacts/value-table";
-import { Notes } from "./notes";
+import { Notes } from "../remarks/notes";
 import { type Execution, useMeasured } from "./use-execution";
 
 /** What a user wants to know first: the command, its parameters, its own files and relatives. */

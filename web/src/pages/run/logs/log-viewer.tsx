@@ -5,7 +5,7 @@ import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Button, IconButton } from "@/components/button";
 import { classes } from "@/components/classes";
 import { ErrorCard, Skeleton } from "@/components/feedback";
-import { Checkbox, Input } from "@/components/field";
+import { Checkbox, Input } from "@/components/fields/field";
 import { useRunSearch } from "../use-search";
 import { markMatches, parseLine } from "./ansi";
 import { LINE_HEIGHT, ScrollScale } from "./blocks";

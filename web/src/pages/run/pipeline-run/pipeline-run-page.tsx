@@ -3,19 +3,23 @@ import { Ban, Copy, Play, Repeat, Waypoints } from "lucide-react";
 import { useState } from "react";
 import { api, unwrap } from "@/api/client";
 import { Button, ButtonLink } from "@/components/button";
-import { count } from "@/components/count";
-import { ConfirmDialog } from "@/components/dialog";
 import { ErrorCard, Skeleton } from "@/components/feedback";
+import { count } from "@/components/format/count";
+import { Duration, Time } from "@/components/format/time";
+import { ConfirmDialog } from "@/components/overlays/dialog";
 import { Page } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { Tabs } from "@/components/tabs";
-import { Duration, Time } from "@/components/time";
+import { ExportMenu } from "../export-menu";
+import { Tags } from "../remarks/tags";
 import { RepeatsTab } from "../repeats/repeats-tab";
 import { useRunSearch } from "../use-search";
 import { RunMenu } from "./run-menu";
 import { Artifacts, Details, Metrics } from "./run-parts";
 import { TasksTab } from "./tasks-tab";
 import { isActive, type Run, useRun } from "./use-run";
+
+const EXPORTS = ["bundle", "prov-json", "prov-n"] as const;
 
 /** A pipeline run: its tasks as they go, what they made, and its actions. */
 export function PipelineRunPage({ id }: { id: string }) {
@@ -49,6 +53,7 @@ export function PipelineRunPage({ id }: { id: string }) {
       }
       actions={<Actions run={found} />}
     >
+      <Tags id={shown} tags={found.tags} />
       {found.error && <ErrorCard error={new Error(found.error)} />}
       <Tabs
         label="Parts of the run"
@@ -128,6 +133,11 @@ function Actions({ run }: { run: Run }) {
           <Waypoints size={15} aria-hidden /> Lineage
         </ButtonLink>
       )}
+      <ExportMenu
+        path={`/api/v1/runs/${encodeURIComponent(run.uid)}/export`}
+        formats={EXPORTS}
+        disabled={active || !run.tasks.some((task) => task.execution)}
+      />
       <RunMenu run={run} onError={setError} />
       {error !== null && (
         <div className="w-full">

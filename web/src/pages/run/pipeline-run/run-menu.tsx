@@ -4,11 +4,11 @@ import { Ellipsis } from "lucide-react";
 import { useState } from "react";
 import { fetchJson, sendJson } from "@/api/client";
 import { IconButton } from "@/components/button";
-import { ConfirmDialog } from "@/components/dialog";
-import { Menu } from "@/components/menu";
+import { ConfirmDialog } from "@/components/overlays/dialog";
+import { Menu } from "@/components/overlays/menu";
 import { isActive, type Run } from "./use-run";
 
-/** Its logs in a TensorBoard, its lineage; archive and delete, as Kubeflow does it. */
+/** Its logs in a TensorBoard; archive and delete, as Kubeflow does it. */
 export function RunMenu({ run, onError }: { run: Run; onError: (error: unknown) => void }) {
   const [deleting, setDeleting] = useState(false);
   const client = useQueryClient();
@@ -28,11 +28,6 @@ export function RunMenu({ run, onError }: { run: Run; onError: (error: unknown) 
             label: "Open a TensorBoard…",
             onSelect: () =>
               void navigate({ to: "/tensorboards/new", search: { run: run.id ?? run.uid } }),
-          },
-          {
-            label: "Export its lineage…",
-            onSelect: () =>
-              void navigate({ to: "/lineage", search: { target: run.id ?? run.uid } }),
           },
           { label: "Copy the uid", onSelect: () => void navigator.clipboard.writeText(run.uid) },
           {

@@ -3,10 +3,11 @@ import { Link } from "@tanstack/react-router";
 import { api, unwrap } from "@/api/client";
 import { ButtonLink } from "@/components/button";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { Time } from "@/components/format/time";
 import { Section } from "@/components/page";
-import { Time } from "@/components/time";
 import { ArtifactCard } from "../artifacts/artifact-card";
 import { ValueTable } from "../artifacts/value-table";
+import { Notes } from "../remarks/notes";
 import { useRunSearch } from "../use-search";
 import { type Run, useTemplate } from "./use-run";
 
@@ -95,6 +96,11 @@ export function Metrics({ run }: { run: Run }) {
 
 export function Details({ run }: { run: Run }) {
   const template = useTemplate(run.uid);
+  const target = run.id ?? run.uid;
+  const notes = useQuery({
+    queryKey: ["runs", "notes", target],
+    queryFn: () => unwrap(api.GET("/api/v1/notes", { params: { query: { target } } })),
+  });
   const inputs = run.inputs as Record<string, unknown>;
   const outputs = run.outputs as Record<string, unknown>;
   return (
@@ -141,6 +147,7 @@ export function Details({ run }: { run: Run }) {
           </Link>
         )}
       </Section>
+      <Notes target={target} notes={notes.data?.notes ?? []} />
       {template.data && template.data.warnings.length > 0 && (
         <Section title="How it differs from a run on a cluster">
           <ul className="list-disc pl-5">

@@ -2,11 +2,11 @@ import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import { useState } from "react";
 import { Button, IconButton } from "@/components/button";
-import { count } from "@/components/count";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { count } from "@/components/format/count";
+import { Duration, Time } from "@/components/format/time";
 import { StateBadge } from "@/components/state-badge";
 import { Tabs } from "@/components/tabs";
-import { Duration, Time } from "@/components/time";
 import { ArtifactCard } from "../artifacts/artifact-card";
 import { ValueTable } from "../artifacts/value-table";
 import { Environment } from "../execution/environment";
@@ -71,6 +71,12 @@ export function TaskPanel({ run, task, onClose }: { run: Run; task: Task; onClos
         {task.attempts.length > 1 && (
           <span className="text-quiet">{count(task.attempts.length, "attempt")}</span>
         )}
+        {task.pod && (
+          <span className="min-w-0 break-words text-quiet">
+            Pod {task.pod}
+            {task.node && ` on ${task.node}`}
+          </span>
+        )}
         <span className="ml-auto">
           <IconButton label="Close the task" className="px-1.5" onClick={onClose}>
             <X size={16} aria-hidden />
@@ -133,7 +139,14 @@ function TaskEnvironment({ task }: { task: Task }) {
   const execution = useExecution(task.execution ?? "", Boolean(task.execution));
   if (!task.execution) return <NotRun task={task} />;
   if (execution.error) return <ErrorCard error={execution.error} />;
-  return execution.data ? <Environment execution={execution.data} /> : <Skeleton />;
+  if (!execution.data) return <Skeleton />;
+  const { pod, node, image_digest } = task;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      {pod && <ValueTable label="Where it ran" values={{ pod, node, image_digest }} />}
+      <Environment execution={execution.data} />
+    </div>
+  );
 }
 
 function TaskRepeats({ task }: { task: Task }) {

@@ -1,6 +1,6 @@
 import { type Column, DataTable } from "@/components/data-table";
+import { Duration, Time } from "@/components/format/time";
 import { StateBadge } from "@/components/state-badge";
-import { Duration, Time } from "@/components/time";
 import type { Task } from "./task-graph";
 
 /** The same tasks as in the graph, one in each row. */

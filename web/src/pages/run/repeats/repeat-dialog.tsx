@@ -3,9 +3,9 @@ import { type FormEvent, useState } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
 import { Button } from "@/components/button";
 import { Command } from "@/components/copy";
-import { Dialog } from "@/components/dialog";
 import { ErrorCard } from "@/components/feedback";
-import { Checkbox, Field, Input } from "@/components/field";
+import { Checkbox, Field, Input } from "@/components/fields/field";
+import { Dialog } from "@/components/overlays/dialog";
 
 type Execution = Schemas["ExecutionSummary"];
 

@@ -1,80 +1,92 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { api } from "@/api/client";
-import { Button } from "@/components/button";
-import { count } from "@/components/count";
+import { Button, ButtonLink } from "@/components/button";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
+import { count } from "@/components/format/count";
+import { Time } from "@/components/format/time";
 import { Section } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
-import { Time } from "@/components/time";
 import { TextBlock } from "../artifacts/text-block";
 import { useRunSearch } from "../use-search";
-import { isActive, type RepeatRequest, useRepeat, useRepeats } from "./use-repeats";
+import { listRepeats, type Relative } from "./repeat-list";
+import { isActive, useRepeat, useRepeats } from "./use-repeats";
 import { type Result, Verdict } from "./verdict";
 
-/** The repeats of an execution or run on the server, and one of them in detail. */
+const NONE: readonly Relative[] = [];
+
+/** The repeats of an execution or run, in the app and at the command line, and one in detail. */
 export function RepeatsTab({
   uid,
   command,
-  children,
+  recorded = NONE,
 }: {
   uid: string;
   command: string;
-  /** What is known of other repeats. */
-  children?: ReactNode;
+  /** The executions that were derived from it: some repeat it. */
+  recorded?: readonly Relative[];
 }) {
   const [search, setSearch] = useRunSearch();
   const repeats = useRepeats(uid);
   if (repeats.error) return <ErrorCard error={repeats.error} retry={() => repeats.refetch()} />;
   if (!repeats.data) return <Skeleton />;
-  const selected = search.repeat ?? repeats.data[0]?.id;
+  const all = listRepeats(repeats.data, recorded);
+  const selected = all.find(({ id }) => id === search.repeat)?.id ?? search.repeat ?? all[0]?.id;
   if (!selected) {
     return (
-      <div className="flex min-w-0 flex-col gap-4">
-        <EmptyState title="It has not been repeated in the app" command={command}>
-          A repeat runs the command again with exactly what it had, and says whether the results are
-          the same. Press Repeat, or use the command line.
-        </EmptyState>
-        {children}
-      </div>
+      <EmptyState title="It has not been repeated yet" command={command}>
+        A repeat runs the command again with exactly what it had, and says whether the results are
+        the same. Press Repeat, or use the command line.
+      </EmptyState>
     );
   }
+  const elsewhere = recorded.find((one) => one.uid === selected);
+  const isRequest = repeats.data.some(({ id }) => id === selected);
   return (
     <div className="grid min-w-0 items-start gap-4 lg:grid-cols-[18rem_1fr]">
       <ul className="flex min-w-0 flex-col gap-1" aria-label="Repeats">
-        {repeats.data.map((repeat) => (
-          <li key={repeat.id}>
+        {all.map(({ id, state, at, about }) => (
+          <li key={id}>
             <button
               type="button"
-              aria-current={repeat.id === selected}
-              className={`flex w-full flex-wrap items-center gap-2 rounded-md border px-3 py-2 text-left ${repeat.id === selected ? "border-accent bg-accent-soft" : "border-line bg-surface hover:bg-sunken"}`}
-              onClick={() => setSearch({ repeat: repeat.id })}
+              aria-current={id === selected}
+              className={`flex w-full flex-wrap items-center gap-2 rounded-md border px-3 py-2 text-left ${id === selected ? "border-accent bg-accent-soft" : "border-line bg-surface hover:bg-sunken"}`}
+              onClick={() => setSearch({ repeat: id })}
             >
-              <StateBadge state={repeat.verdict ?? repeat.state} />
-              <Time at={repeat.created} />
-              {describeOptions(repeat) && (
-                <span className="w-full truncate text-quiet">{describeOptions(repeat)}</span>
-              )}
+              <StateBadge state={state} />
+              <Time at={at} />
+              {about && <span className="w-full truncate text-quiet">{about}</span>}
             </button>
           </li>
         ))}
       </ul>
-      <RepeatView id={selected} />
+      {elsewhere && !isRequest ? (
+        <RecordedRepeat of={uid} repeat={elsewhere} />
+      ) : (
+        <RepeatView id={selected} />
+      )}
     </div>
   );
 }
 
-function describeOptions({ options }: { options: RepeatRequest["options"] }): string {
-  const parameters = Object.entries(options.parameters as Record<string, string>);
-  return [
-    ...parameters.map(([position, word]) => `word ${position}: ${word}`),
-    options.incremental && "incremental",
-    options.network && "with network",
-    options.gpu && "with GPUs",
-  ]
-    .filter(Boolean)
-    .join(", ");
+/** A repeat whose result was stored elsewhere: an execution of its own, which can be compared. */
+function RecordedRepeat({ of, repeat }: { of: string; repeat: Relative }) {
+  return (
+    <Section title="A repeat that was recorded elsewhere">
+      <p className="flex flex-wrap items-center gap-3">
+        <Link to="/runs/$id" params={{ id: repeat.id }} className="text-accent underline">
+          {repeat.id}
+        </Link>
+        <span className="text-quiet">
+          {repeat.how === "modification" ? "with changes" : "as it was"}
+        </span>
+        <ButtonLink to="/compare" search={{ id: [of, repeat.id] }}>
+          Compare
+        </ButtonLink>
+      </p>
+    </Section>
+  );
 }
 
 function RepeatView({ id }: { id: string }) {

@@ -1,5 +1,4 @@
-import { fetchJson, sendJson } from "@/api/client";
-import type { ProgramInstallation } from "./documents";
+import { api, fetchJson, sendJson, unwrap } from "@/api/client";
 import { type Collection, kubeflow, part, workloadPath } from "./queries";
 
 /** Where Kubeflow's routes have a resource of each collection. */
@@ -59,10 +58,12 @@ export function replaceYaml(
 
 /** The TensorBoard of the logs of a run, or of a place: the one that shows them, or a new one. */
 export function openTensorboard(namespace: string, source: { target: string }) {
-  const path = `/api/v1/namespaces/${part(namespace)}/open-tensorboard`;
-  return sendJson<{ name: string; namespace: string }>("POST", path, source);
+  const params = { path: { namespace } };
+  return unwrap(
+    api.POST("/api/v1/namespaces/{namespace}/open-tensorboard", { params, body: source }),
+  );
 }
 
 export function install(name: string) {
-  return sendJson<ProgramInstallation>("POST", `/api/v1/programs/${part(name)}/install`);
+  return unwrap(api.POST("/api/v1/programs/{name}/install", { params: { path: { name } } }));
 }

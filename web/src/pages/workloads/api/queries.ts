@@ -1,15 +1,6 @@
 import { queryOptions, useQueries, useQuery } from "@tanstack/react-query";
-import { fetchJson } from "@/api/client";
-import type {
-  BackendInfo,
-  NotebookItem,
-  ProgramInstallation,
-  Snapshot,
-  StorageClass,
-  TensorboardItem,
-  VolumeItem,
-  Workload,
-} from "./documents";
+import { api, fetchJson, unwrap } from "@/api/client";
+import type { NotebookItem, TensorboardItem, VolumeItem, Workload } from "./documents";
 import type { FormConfig } from "./form-config";
 
 const MILLISECONDS_WHILE_INSTALLING = 1000;
@@ -31,7 +22,7 @@ export function workloadPath(collection: Collection, namespace: string, name: st
 
 export const backendQuery = queryOptions({
   queryKey: ["backend"],
-  queryFn: () => fetchJson<BackendInfo>("/api/v1/backend"),
+  queryFn: () => unwrap(api.GET("/api/v1/backend")),
 });
 
 export const useBackend = () => useQuery(backendQuery);
@@ -120,15 +111,13 @@ export const configurationsQuery = (namespace: string) =>
 
 export const storageClassesQuery = queryOptions({
   queryKey: ["workloads", "storage-classes"],
-  queryFn: async () =>
-    (await fetchJson<{ storage_classes: StorageClass[] }>("/api/v1/storage-classes"))
-      .storage_classes,
+  queryFn: async () => (await unwrap(api.GET("/api/v1/storage-classes"))).storage_classes,
 });
 
 export const installationQuery = (name: string) =>
   queryOptions({
     queryKey: ["workloads", "program", name],
-    queryFn: () => fetchJson<ProgramInstallation>(`/api/v1/programs/${part(name)}`),
+    queryFn: () => unwrap(api.GET("/api/v1/programs/{name}", { params: { path: { name } } })),
     refetchInterval: (query) =>
       query.state.data?.state === "installing" ? MILLISECONDS_WHILE_INSTALLING : false,
   });
@@ -138,8 +127,8 @@ export const snapshotsQuery = (namespace: string) =>
     queryKey: ["workloads", "snapshots", namespace],
     queryFn: async () =>
       (
-        await fetchJson<{ snapshots: Snapshot[] }>(
-          `/api/v1/namespaces/${part(namespace)}/snapshots`,
+        await unwrap(
+          api.GET("/api/v1/namespaces/{namespace}/snapshots", { params: { path: { namespace } } }),
         )
       ).snapshots,
   });

@@ -1,3 +1,4 @@
+import type { BackendInfo } from "../api/documents";
 import { part } from "../api/queries";
 
 const PREFIXES = { notebooks: "notebook", tensorboards: "tensorboard", volumes: "pvcviewers" };
@@ -8,13 +9,23 @@ export function servedPath(collection: Openable, namespace: string, name: string
   return `/${PREFIXES[collection]}/${part(namespace)}/${part(name)}/`;
 }
 
+/** The program that each kind needs on this machine. */
+export const PROGRAMS = { notebooks: "jupyterlab", tensorboards: "tensorboard", volumes: null };
+
+/** Whether what a user would see there is not installed. */
+export function lacksProgram(backend: BackendInfo, collection: Openable): boolean {
+  return backend.programs.some(
+    ({ name, installed }) => name === PROGRAMS[collection] && !installed,
+  );
+}
+
 /** Where a link leads: to the resource, or to a page that waits until it is ready. */
 export function openPath(
+  backend: BackendInfo | undefined,
   collection: Openable,
-  namespace: string,
-  name: string,
-  phase: string,
+  { namespace, name, status }: { namespace: string; name: string; status: { phase: string } },
 ): string {
-  if (phase === "ready") return servedPath(collection, namespace, name);
+  const ready = status.phase === "ready" && !(backend && lacksProgram(backend, collection));
+  if (ready) return servedPath(collection, namespace, name);
   return `/${collection}/${part(namespace)}/${part(name)}/open`;
 }

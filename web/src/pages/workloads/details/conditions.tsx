@@ -1,5 +1,5 @@
 import { EmptyState } from "@/components/feedback";
-import { Time } from "@/components/time";
+import { Time } from "@/components/format/time";
 import type { Condition } from "../api/documents";
 
 /** The conditions that the controller has written. */

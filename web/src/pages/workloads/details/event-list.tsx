@@ -1,6 +1,6 @@
 import { CircleAlert, Info } from "lucide-react";
 import { EmptyState } from "@/components/feedback";
-import { Time } from "@/components/time";
+import { Time } from "@/components/format/time";
 import type { WorkloadEvent } from "../api/documents";
 
 /** What happened to a resource, newest first. */

@@ -3,7 +3,7 @@ import { ArrowDownToLine, Download } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { Button } from "@/components/button";
 import { EmptyState } from "@/components/feedback";
-import { Select } from "@/components/field";
+import { Select } from "@/components/fields/field";
 import type { Workload } from "../api/documents";
 import type { Openable } from "../common/open-path";
 import { logPath, useLog } from "./use-log";

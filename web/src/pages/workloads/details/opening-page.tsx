@@ -2,19 +2,18 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { ApiError } from "@/api/client";
-import { Button } from "@/components/button";
+import { Button, ExternalButton } from "@/components/button";
 import { ErrorCard, Skeleton } from "@/components/feedback";
 import { Page } from "@/components/page";
 import { create, setStopped } from "../api/actions";
 import { useBackend, workloadQuery } from "../api/queries";
-import { type Openable, servedPath } from "../common/open-path";
+import { lacksProgram, type Openable, PROGRAMS, servedPath } from "../common/open-path";
 import { Phase } from "../common/phase";
 import { ProgramBanner } from "../common/program-banner";
-import { useRequestKey } from "../common/request-key";
+import { useRequestKey } from "../form/request-key";
 
 const TAKEN = 409;
 const WORDS = { notebooks: "notebook", tensorboards: "TensorBoard", volumes: "volume" };
-const PROGRAMS = { notebooks: "jupyterlab", tensorboards: "tensorboard", volumes: null };
 
 /**
  * Waits until a notebook, TensorBoard or the file browser of a volume is ready, says meanwhile why
@@ -39,9 +38,11 @@ export function OpeningPage({ collection }: { collection: Openable }) {
     asked.current = true;
     openViewer(namespace, name, key).then(() => setMade(true), setFailure);
   }, [collection, namespace, name, key]);
+  const isBare = backend !== undefined && lacksProgram(backend, collection);
+  const goes = ready && backend !== undefined && !isBare;
   useEffect(() => {
-    if (ready) window.location.replace(path);
-  }, [ready, path]);
+    if (goes) window.location.replace(path);
+  }, [goes, path]);
 
   async function start() {
     try {
@@ -67,6 +68,14 @@ export function OpeningPage({ collection }: { collection: Openable }) {
               <Button look="primary" onClick={start}>
                 Start it
               </Button>
+            </div>
+          ) : ready && isBare ? (
+            <div className="flex flex-col items-start gap-2">
+              <p>
+                It runs with Jupyter Server alone, for programs: there is no page to work in. When
+                JupyterLab is installed, it starts again with it, and opens here.
+              </p>
+              <ExternalButton href={path}>Open the page of Jupyter Server</ExternalButton>
             </div>
           ) : (
             <p role="status" className="text-quiet">

@@ -1,9 +1,9 @@
 import type { Column } from "@/components/data-table";
-import { Time } from "@/components/time";
+import { Time } from "@/components/format/time";
 import type { BackendInfo, NotebookItem } from "../api/documents";
 import { imageLabel } from "../api/form-config";
-import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../common/columns";
-import { Names } from "../common/names-cell";
+import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../list/columns";
+import { Names } from "../list/names-cell";
 import { describeResources } from "./format-resources";
 import { NotebookRowActions } from "./notebook-actions";
 
@@ -11,7 +11,8 @@ export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
   const cluster = backend.kind !== "local";
   const columns: (Column<NotebookItem> | false)[] = [
     nameColumn("notebooks"),
-    stateColumn("notebooks"),
+    // On a cluster more can go wrong, and the list is wider than most windows anyway.
+    { ...stateColumn("notebooks"), ...(cluster && { width: "minmax(15rem, 1.5fr)" }) },
     NAMESPACE_COLUMN,
     {
       id: "image",
@@ -51,8 +52,9 @@ export function makeColumns(backend: BackendInfo): Column<NotebookItem>[] {
     {
       id: "actions",
       header: "Actions",
-      width: "13.5rem",
+      width: "14.5rem",
       align: "right",
+      pinned: true,
       cell: (notebook) => <NotebookRowActions notebook={notebook} />,
     },
   ];

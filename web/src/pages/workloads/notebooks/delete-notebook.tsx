@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/overlays/dialog";
 import { remove } from "../api/actions";
 import type { NotebookItem } from "../api/documents";
 

@@ -7,7 +7,7 @@ import { edit } from "../api/actions";
 import type { BackendInfo } from "../api/documents";
 import type { FormConfig } from "../api/form-config";
 import { formConfigQuery, notebookQuery, type Resource } from "../api/queries";
-import { WithBackend } from "../common/list-page";
+import { WithBackend } from "../list/list-page";
 import { changedFields, formBody } from "./form/form-state";
 import { NotebookForm } from "./form/notebook-form";
 import { readNotebook } from "./form/read-notebook";
@@ -17,20 +17,21 @@ const NO_NAMES: ReadonlySet<string> = new Set();
 
 export function EditNotebookPage() {
   const { namespace, name } = route.useParams();
-  const config = useQuery(formConfigQuery);
-  const notebook = useQuery(notebookQuery(namespace, name));
+  // Read here, not below: a query tells only of fields that its own component has read.
+  const { data: config, error: configError } = useQuery(formConfigQuery);
+  const { data: notebook, error: notebookError } = useQuery(notebookQuery(namespace, name));
   const title = `Edit ${name}`;
-  const error = config.error ?? notebook.error;
+  const error = configError ?? notebookError;
   return (
     <WithBackend title={title}>
       {(backend) => (
         <Page title={title} subtitle="A running notebook starts again with the changes.">
-          {error ? (
+          {config && notebook ? (
+            <Form backend={backend} config={config} resource={notebook} />
+          ) : error ? (
             <ErrorCard error={error} />
-          ) : !config.data || !notebook.data ? (
-            <Skeleton />
           ) : (
-            <Form backend={backend} config={config.data} resource={notebook.data} />
+            <Skeleton />
           )}
         </Page>
       )}

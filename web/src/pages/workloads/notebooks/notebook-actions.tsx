@@ -2,10 +2,10 @@ import { useNavigate } from "@tanstack/react-router";
 import { Pencil, ScrollText, Trash2 } from "lucide-react";
 import { memo, useState } from "react";
 import { Button } from "@/components/button";
-import type { MenuItem } from "@/components/menu";
+import type { MenuItem } from "@/components/overlays/menu";
 import type { NotebookItem } from "../api/documents";
-import { RowActions } from "../common/row-actions";
-import { PageStartStop, RowStartStop } from "../common/start-stop";
+import { RowActions } from "../list/row-actions";
+import { PageStartStop, RowStartStop } from "../list/start-stop";
 import { DeleteNotebook } from "./delete-notebook";
 
 type Notebook = Pick<NotebookItem, "name" | "namespace" | "status" | "volumes">;

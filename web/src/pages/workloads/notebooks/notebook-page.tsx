@@ -1,14 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { Time } from "@/components/format/time";
 import { Section } from "@/components/page";
-import { Time } from "@/components/time";
 import type { BackendInfo, NotebookItem, Workload } from "../api/documents";
 import { imageLabel, SERVER_TYPES, type ServerType } from "../api/form-config";
 import { notebooksQuery } from "../api/queries";
-import { WithBackend } from "../common/list-page";
 import { ProgramBanner } from "../common/program-banner";
 import { DetailsPage } from "../details/details-page";
 import { Facts } from "../details/facts";
+import { WithBackend } from "../list/list-page";
 import { describeResources, formatMinutes } from "./format-resources";
 import { NotebookPageActions } from "./notebook-actions";
 

@@ -1,12 +1,13 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
+import { curlCommand } from "@/api/curl";
 import type { BackendInfo, NotebookItem } from "../api/documents";
-import { notebooksQuery, useLists } from "../api/queries";
-import { ListPage, WithBackend } from "../common/list-page";
+import { kubeflow, notebooksQuery, useLists } from "../api/queries";
 import { shownNamespaces } from "../common/namespace";
 import { ProgramBanner } from "../common/program-banner";
-import { type SortKeys, timeKey } from "../common/search";
-import { useSearchChange } from "../common/use-search-change";
+import { ListPage, WithBackend } from "../list/list-page";
+import { type SortKeys, timeKey } from "../list/search";
+import { useSearchChange } from "../list/use-search-change";
 import { makeColumns } from "./columns";
 
 const route = getRouteApi("/notebooks");
@@ -62,6 +63,8 @@ function NotebookList({ backend }: { backend: BackendInfo }) {
         text,
         empty:
           "A notebook runs code beside your data, and keeps what you save in its volumes when it is stopped.",
+        command: (namespace) =>
+          curlCommand(`${kubeflow.jupyter(namespace)}/notebooks`, { name: "notebook-1" }),
         banner: (info) => <ProgramBanner name="jupyterlab" backend={info} />,
         onOpen: ({ namespace, name }) =>
           navigate({ to: "/notebooks/$namespace/$name", params: { namespace, name } }),

@@ -1,19 +1,18 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { ErrorCard, Skeleton } from "@/components/feedback";
-import { Checkbox, Field, Input, Select } from "@/components/field";
-import { Page, Section } from "@/components/page";
-import { create, openTensorboard } from "../api/actions";
+import { Checkbox, Field, Input, Select } from "@/components/fields/field";
+import { Section } from "@/components/page";
+import { openTensorboard } from "../api/actions";
 import type { BackendInfo } from "../api/documents";
 import { configurationsQuery, tensorboardsQuery, volumesQuery } from "../api/queries";
-import { Disclosure } from "../common/disclosure";
-import { FormFrame } from "../common/form-frame";
-import { WithBackend } from "../common/list-page";
 import { suggestName } from "../common/names";
-import { currentNamespace, NamespaceSelect } from "../common/namespace";
+import { currentNamespace } from "../common/namespace";
 import { ProgramBanner } from "../common/program-banner";
-import { useRequestKey } from "../common/request-key";
+import { CreatePage, NameField, useCreation, useOpenedWith } from "../form/create-page";
+import { Disclosure } from "../form/disclosure";
+import { FormFrame } from "../form/form-frame";
+import { WithBackend } from "../list/list-page";
 import {
   type BoardForm,
   boardBody,
@@ -38,39 +37,24 @@ function NewTensorboard({ backend }: { backend: BackendInfo }) {
   const search = route.useSearch();
   const navigate = useNavigate();
   const namespace = currentNamespace(backend, search.namespace);
-  const boards = useQuery(tensorboardsQuery(namespace));
+  const existing = useQuery(tensorboardsQuery(namespace));
   return (
-    <Page
+    <CreatePage
       title={TITLE}
-      actions={
-        <NamespaceSelect
-          backend={backend}
-          chosen={namespace}
-          all={false}
-          onChoose={(next) =>
-            navigate({
-              to: "/tensorboards/new",
-              search: { ...search, namespace: next },
-              replace: true,
-            })
-          }
-        />
+      backend={backend}
+      namespace={namespace}
+      onNamespace={(next) =>
+        navigate({
+          to: "/tensorboards/new",
+          search: { ...search, namespace: next },
+          replace: true,
+        })
       }
+      existing={existing}
+      banner={<ProgramBanner name="tensorboard" backend={backend} />}
     >
-      <ProgramBanner name="tensorboard" backend={backend} />
-      {boards.error ? (
-        <ErrorCard error={boards.error} />
-      ) : boards.data ? (
-        <Form
-          key={namespace}
-          backend={backend}
-          namespace={namespace}
-          taken={new Set(boards.data.map(({ name }) => name))}
-        />
-      ) : (
-        <Skeleton />
-      )}
-    </Page>
+      {(taken) => <Form key={namespace} backend={backend} namespace={namespace} taken={taken} />}
+    </CreatePage>
   );
 }
 
@@ -86,13 +70,12 @@ function Form({
   const search = route.useSearch();
   const navigate = useNavigate();
   const client = useQueryClient();
-  const key = useRequestKey();
+  const { submit, leave } = useCreation("tensorboards", backend, namespace);
   const local = backend.kind === "local";
   const [form, setForm] = useState(() =>
     initialBoard(search, suggestName("tensorboard", taken), local),
   );
-  // As it was when the form was opened: a request whose response was lost may have taken the name.
-  const [names] = useState(taken);
+  const names = useOpenedWith(taken);
   const [submitted, setSubmitted] = useState(false);
   const change = (part: Partial<BoardForm>) => setForm((before) => ({ ...before, ...part }));
   const found = findProblems(form, names);
@@ -101,7 +84,7 @@ function Form({
     <FormFrame
       action="Create"
       busyAction="Creating…"
-      onCancel={() => navigate({ to: "/tensorboards", search: { namespace } })}
+      onCancel={leave}
       hasProblems={() => {
         setSubmitted(true);
         return Object.keys(found).length > 0;
@@ -113,10 +96,7 @@ function Form({
           await navigate({ to: "/tensorboards/$namespace/$name", params: { namespace, name } });
           return;
         }
-        await create("tensorboards", namespace, boardBody(form), key);
-        await client.invalidateQueries({ queryKey: ["workloads"] });
-        const usual = namespace === backend.namespace ? undefined : namespace;
-        await navigate({ to: "/tensorboards", search: { namespace: usual } });
+        await submit(boardBody(form));
       }}
     >
       <Section>
@@ -126,14 +106,14 @@ function Form({
               value={form.source}
               onChange={(event) => change({ source: event.target.value as LogSource })}
             >
-              <option value="run" disabled={!local}>
-                A run{local ? "" : " (only on one machine: runs keep their logs with the server)"}
-              </option>
+              <option value="run">A run</option>
               <option value="volume">A directory of a volume</option>
               <option value="bucket">A bucket</option>
             </Select>
           </Field>
-          {form.source === "run" && <RunLogs form={form} change={change} problem={problems.run} />}
+          {form.source === "run" && (
+            <RunLogs form={form} change={change} problem={problems.run} local={local} />
+          )}
           {form.source === "volume" && (
             <VolumeLogs form={form} change={change} problems={problems} namespace={namespace} />
           )}
@@ -156,14 +136,11 @@ function Form({
             </Field>
           )}
           {form.source !== "run" && (
-            <Field label="Name" error={problems.name}>
-              <Input
-                value={form.name}
-                autoComplete="off"
-                spellCheck={false}
-                onChange={(event) => change({ name: event.target.value })}
-              />
-            </Field>
+            <NameField
+              name={form.name}
+              error={problems.name}
+              onChange={(name) => change({ name })}
+            />
           )}
         </div>
       </Section>

@@ -3,11 +3,11 @@ import { useNavigate } from "@tanstack/react-router";
 import { ScrollText, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Button } from "@/components/button";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/overlays/dialog";
 import { remove } from "../api/actions";
 import type { TensorboardItem } from "../api/documents";
-import { RowActions } from "../common/row-actions";
-import { PageStartStop, RowStartStop } from "../common/start-stop";
+import { RowActions } from "../list/row-actions";
+import { PageStartStop, RowStartStop } from "../list/start-stop";
 import { describeLogs } from "./log-place";
 
 export function TensorboardRowActions({ board }: { board: TensorboardItem }) {

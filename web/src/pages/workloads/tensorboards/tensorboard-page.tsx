@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { Time } from "@/components/format/time";
 import { Section } from "@/components/page";
-import { Time } from "@/components/time";
 import type { BackendInfo } from "../api/documents";
 import { tensorboardsQuery } from "../api/queries";
-import { WithBackend } from "../common/list-page";
 import { ProgramBanner } from "../common/program-banner";
 import { DetailsPage } from "../details/details-page";
 import { Facts } from "../details/facts";
+import { WithBackend } from "../list/list-page";
 import { describeLogs } from "./log-place";
 import { TensorboardPageActions } from "./tensorboard-actions";
 

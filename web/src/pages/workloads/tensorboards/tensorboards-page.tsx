@@ -1,13 +1,15 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { curlCommand } from "@/api/curl";
 import type { Column } from "@/components/data-table";
 import type { BackendInfo, TensorboardItem } from "../api/documents";
-import { tensorboardsQuery, useLists } from "../api/queries";
-import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../common/columns";
-import { ListPage, WithBackend } from "../common/list-page";
+import { kubeflow, tensorboardsQuery, useLists } from "../api/queries";
 import { shownNamespaces } from "../common/namespace";
 import { ProgramBanner } from "../common/program-banner";
-import { type SortKeys, timeKey } from "../common/search";
-import { useSearchChange } from "../common/use-search-change";
+import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../list/columns";
+import { ListPage, WithBackend } from "../list/list-page";
+import { Names } from "../list/names-cell";
+import { type SortKeys, timeKey } from "../list/search";
+import { useSearchChange } from "../list/use-search-change";
 import { describeLogs } from "./log-place";
 import { TensorboardRowActions } from "./tensorboard-actions";
 
@@ -24,7 +26,15 @@ const KEYS: SortKeys<TensorboardItem> = {
 const text = ({ name, namespace, logspath, status }: TensorboardItem) =>
   [name, namespace, logspath, status.phase, status.message].join(" ");
 
-const COLUMNS: Column<TensorboardItem>[] = [
+const CONFIGURATIONS: Column<TensorboardItem> = {
+  id: "configurations",
+  header: "Configurations",
+  width: "minmax(8rem, 1fr)",
+  cell: ({ configurations }) => <Names names={configurations} />,
+};
+
+/** On one machine there are no configurations. */
+const makeColumns = (cluster: boolean): Column<TensorboardItem>[] => [
   nameColumn("tensorboards"),
   stateColumn("tensorboards"),
   NAMESPACE_COLUMN,
@@ -36,11 +46,13 @@ const COLUMNS: Column<TensorboardItem>[] = [
     cell: ({ logspath }) => <span title={logspath}>{describeLogs(logspath)}</span>,
   },
   CREATED_COLUMN,
+  ...(cluster ? [CONFIGURATIONS] : []),
   {
     id: "actions",
     header: "Actions",
     width: "12.5rem",
     align: "right",
+    pinned: true,
     cell: (board) => <TensorboardRowActions board={board} />,
   },
 ];
@@ -73,10 +85,15 @@ function TensorboardList({ backend }: { backend: BackendInfo }) {
         things: "TensorBoards",
         createLabel: "New TensorBoard",
         createTo: "/tensorboards/new",
-        columns: COLUMNS,
+        columns: makeColumns(backend.kind === "cluster"),
         keys: KEYS,
         text,
         empty: "A TensorBoard shows what training runs log, while they run and afterwards.",
+        command: (namespace) =>
+          curlCommand(`${kubeflow.boards(namespace)}/tensorboards`, {
+            name: "tensorboard-1",
+            logspath: backend.kind === "local" ? "pvc://project/logs" : "s3://bucket/logs",
+          }),
         banner: (info) => <ProgramBanner name="tensorboard" backend={info} />,
         onOpen: ({ namespace, name }) =>
           navigate({ to: "/tensorboards/$namespace/$name", params: { namespace, name } }),

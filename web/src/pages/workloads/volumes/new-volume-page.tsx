@@ -1,18 +1,16 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { ErrorCard, Skeleton } from "@/components/feedback";
-import { Field, Input, Select } from "@/components/field";
-import { Page, Section } from "@/components/page";
-import { create } from "../api/actions";
+import { Field, Input, Select } from "@/components/fields/field";
+import { Section } from "@/components/page";
 import type { BackendInfo } from "../api/documents";
 import { snapshotsQuery, volumesQuery } from "../api/queries";
-import { FormFrame } from "../common/form-frame";
-import { WithBackend } from "../common/list-page";
 import { NAME_PROBLEM, suggestName } from "../common/names";
-import { currentNamespace, NamespaceSelect } from "../common/namespace";
-import { useRequestKey } from "../common/request-key";
-import { StorageClassOptions } from "../common/storage-class-options";
+import { currentNamespace } from "../common/namespace";
+import { CreatePage, NameField, useCreation, useOpenedWith } from "../form/create-page";
+import { FormFrame } from "../form/form-frame";
+import { StorageClassOptions } from "../form/storage-class-options";
+import { WithBackend } from "../list/list-page";
 import { isQuantity } from "../notebooks/form/form-problems";
 import { ACCESS_MODES, toGibibytes } from "../notebooks/form/volume-choice";
 import { noSnapshots } from "../notebooks/form/volumes-section";
@@ -34,34 +32,19 @@ function NewVolume({ backend }: { backend: BackendInfo }) {
   const { namespace: chosen } = route.useSearch();
   const navigate = useNavigate();
   const namespace = currentNamespace(backend, chosen);
-  const volumes = useQuery(volumesQuery(namespace));
+  const existing = useQuery(volumesQuery(namespace));
   return (
-    <Page
+    <CreatePage
       title={TITLE}
-      actions={
-        <NamespaceSelect
-          backend={backend}
-          chosen={namespace}
-          all={false}
-          onChoose={(next) =>
-            navigate({ to: "/volumes/new", search: { namespace: next }, replace: true })
-          }
-        />
+      backend={backend}
+      namespace={namespace}
+      onNamespace={(next) =>
+        navigate({ to: "/volumes/new", search: { namespace: next }, replace: true })
       }
+      existing={existing}
     >
-      {volumes.error ? (
-        <ErrorCard error={volumes.error} />
-      ) : volumes.data ? (
-        <Form
-          key={namespace}
-          backend={backend}
-          namespace={namespace}
-          taken={new Set(volumes.data.map(({ name }) => name))}
-        />
-      ) : (
-        <Skeleton />
-      )}
-    </Page>
+      {(taken) => <Form key={namespace} backend={backend} namespace={namespace} taken={taken} />}
+    </CreatePage>
   );
 }
 
@@ -84,9 +67,7 @@ function Form({
   taken: ReadonlySet<string>;
 }) {
   const local = backend.kind === "local";
-  const navigate = useNavigate();
-  const client = useQueryClient();
-  const key = useRequestKey();
+  const { submit, leave } = useCreation("volumes", backend, namespace);
   const [values, setValues] = useState<Values>(() => ({
     name: suggestName("volume", taken),
     size: "5",
@@ -94,13 +75,11 @@ function Form({
     class: "",
     snapshot: null,
   }));
-  // As it was when the form was opened: a request whose response was lost may have taken the name.
-  const [names] = useState(taken);
+  const names = useOpenedWith(taken);
   const [submitted, setSubmitted] = useState(false);
   const set = (change: Partial<Values>) => setValues((before) => ({ ...before, ...change }));
   const found = findProblems(values, names);
   const problems = submitted ? found : {};
-  const leave = () => navigate({ to: "/volumes", search: { namespace } });
   return (
     <FormFrame
       action="Create"
@@ -110,23 +89,11 @@ function Form({
         setSubmitted(true);
         return Object.keys(found).length > 0;
       }}
-      onSubmit={async () => {
-        await create("volumes", namespace, volumeBody(values, local), key);
-        await client.invalidateQueries({ queryKey: ["workloads"] });
-        const usual = namespace === backend.namespace ? undefined : namespace;
-        await navigate({ to: "/volumes", search: { namespace: usual } });
-      }}
+      onSubmit={() => submit(volumeBody(values, local))}
     >
       <Section>
         <div className="flex flex-col gap-4">
-          <Field label="Name" error={problems.name}>
-            <Input
-              value={values.name}
-              autoComplete="off"
-              spellCheck={false}
-              onChange={(event) => set({ name: event.target.value })}
-            />
-          </Field>
+          <NameField name={values.name} error={problems.name} onChange={(name) => set({ name })} />
           {local ? (
             <p className="text-quiet">
               The volume is a directory of this project, so it may grow as long as the disk has

@@ -3,12 +3,12 @@ import { useNavigate } from "@tanstack/react-router";
 import { ChartLine, ExternalLink, Trash2, X } from "lucide-react";
 import { useState } from "react";
 import { Button, ButtonLink, ExternalButton } from "@/components/button";
-import type { MenuItem } from "@/components/menu";
+import type { MenuItem } from "@/components/overlays/menu";
 import { remove } from "../api/actions";
 import type { BackendInfo, VolumeItem } from "../api/documents";
 import { part } from "../api/queries";
-import { RowActions } from "../common/row-actions";
-import { useFailure } from "../common/use-failure";
+import { RowActions } from "../list/row-actions";
+import { useFailure } from "../list/use-failure";
 import { DeleteVolume } from "./delete-volume";
 import { useVolumeUsers } from "./volume-users";
 

@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { Time } from "@/components/format/time";
 import { Section } from "@/components/page";
-import { Time } from "@/components/time";
 import type { BackendInfo, VolumeItem } from "../api/documents";
 import { volumesQuery } from "../api/queries";
-import { WithBackend } from "../common/list-page";
 import { DetailsPage } from "../details/details-page";
 import { Facts } from "../details/facts";
+import { WithBackend } from "../list/list-page";
 import { describeModes, describeSize } from "./describe-volume";
 import { useRefusal, VolumePageActions } from "./volume-actions";
 import { useVolumeUsers } from "./volume-users";

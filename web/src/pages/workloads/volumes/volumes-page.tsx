@@ -1,14 +1,15 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
+import { curlCommand } from "@/api/curl";
 import type { Column } from "@/components/data-table";
 import type { BackendInfo, VolumeItem } from "../api/documents";
-import { useLists, volumesQuery } from "../api/queries";
-import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../common/columns";
-import { ListPage, WithBackend } from "../common/list-page";
-import { Names } from "../common/names-cell";
+import { kubeflow, useLists, volumesQuery } from "../api/queries";
 import { shownNamespaces } from "../common/namespace";
-import { type SortKeys, timeKey } from "../common/search";
-import { useSearchChange } from "../common/use-search-change";
+import { CREATED_COLUMN, NAMESPACE_COLUMN, nameColumn, stateColumn } from "../list/columns";
+import { ListPage, WithBackend } from "../list/list-page";
+import { Names } from "../list/names-cell";
+import { type SortKeys, timeKey } from "../list/search";
+import { useSearchChange } from "../list/use-search-change";
 import { describeModes, describeSize, sizeInBytes } from "./describe-volume";
 import { VolumeRowActions } from "./volume-actions";
 import { useVolumeUsers } from "./volume-users";
@@ -73,6 +74,7 @@ function makeColumns(backend: BackendInfo): Column<VolumeItem>[] {
       header: "Actions",
       width: "11rem",
       align: "right",
+      pinned: true,
       cell: (volume) => <VolumeRowActions volume={volume} backend={backend} />,
     },
   ];
@@ -113,6 +115,14 @@ function VolumeList({ backend }: { backend: BackendInfo }) {
         keys: KEYS,
         text,
         empty: "A volume keeps files for notebooks and runs, whether they run or not.",
+        command: (namespace) =>
+          curlCommand(`${kubeflow.volumes(namespace)}/pvcs`, {
+            name: "data",
+            type: "empty",
+            size: "10Gi",
+            mode: "ReadWriteOnce",
+            class: "{empty}",
+          }),
         onOpen: ({ namespace, name }) =>
           navigate({ to: "/volumes/$namespace/$name", params: { namespace, name } }),
       }}

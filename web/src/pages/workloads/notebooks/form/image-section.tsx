@@ -1,4 +1,4 @@
-import { Checkbox, Field, Input, Select } from "@/components/field";
+import { Checkbox, Field, Input, Select } from "@/components/fields/field";
 import {
   imageField,
   imageLabel,

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { Button, IconButton } from "@/components/button";
-import { Checkbox, Field, Input, Select } from "@/components/field";
+import { Checkbox, Field, Input, Select } from "@/components/fields/field";
 import { configurationsQuery } from "../../api/queries";
 import { formatMinutes } from "../format-resources";
 import { newVariable } from "./form-state";

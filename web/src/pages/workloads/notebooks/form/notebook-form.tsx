@@ -1,10 +1,11 @@
 import { useState } from "react";
-import { Checkbox, Field, Input } from "@/components/field";
+import { Checkbox } from "@/components/fields/field";
 import { Section } from "@/components/page";
 import type { BackendInfo } from "../../api/documents";
 import type { FormConfig } from "../../api/form-config";
-import { Disclosure } from "../../common/disclosure";
-import { FormFrame } from "../../common/form-frame";
+import { NameField, useOpenedWith } from "../../form/create-page";
+import { Disclosure } from "../../form/disclosure";
+import { FormFrame } from "../../form/form-frame";
 import { formatMinutes } from "../format-resources";
 import { findProblems } from "./form-problems";
 import { type FormBody, formBody, type NotebookForm as Values } from "./form-state";
@@ -42,8 +43,7 @@ export function NotebookForm({
   onCancel: () => void;
 }) {
   const [form, setForm] = useState(initial);
-  // As it was when the form was opened: a request whose response was lost may have taken the name.
-  const [names] = useState(taken);
+  const names = useOpenedWith(taken);
   const [submitted, setSubmitted] = useState(false);
   const problems = findProblems(form, names);
   const props: SectionProps = {
@@ -69,14 +69,11 @@ export function NotebookForm({
       <Section>
         <div className="flex flex-col gap-4">
           {!editing && (
-            <Field label="Name" error={props.problems.name}>
-              <Input
-                value={form.name}
-                autoComplete="off"
-                spellCheck={false}
-                onChange={(event) => props.change({ name: event.target.value })}
-              />
-            </Field>
+            <NameField
+              name={form.name}
+              error={props.problems.name}
+              onChange={(name) => props.change({ name })}
+            />
           )}
           <ImageFields {...props} />
           <ResourceFields {...props} />

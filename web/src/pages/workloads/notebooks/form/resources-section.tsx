@@ -1,4 +1,4 @@
-import { Field, Input, Select } from "@/components/field";
+import { Field, Input, Select } from "@/components/fields/field";
 import { FIXED, isReadOnly, type SectionProps } from "./sections";
 
 const GPU_COUNTS = ["none", "1", "2", "4", "8"];

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { Button, IconButton } from "@/components/button";
-import { Checkbox, Field, Input, Select } from "@/components/field";
+import { Checkbox, Field, Input, Select } from "@/components/fields/field";
 import { snapshotsQuery, volumesQuery } from "../../api/queries";
-import { StorageClassOptions } from "../../common/storage-class-options";
+import { StorageClassOptions } from "../../form/storage-class-options";
 import { formatQuantity } from "../format-resources";
 import { FIXED, isReadOnly, type SectionProps } from "./sections";
 import {
