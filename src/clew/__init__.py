@@ -8,7 +8,7 @@
 
 The names below are the whole public interface; everything else may change without notice.
 They load on first use, so that `import clew` costs nothing by itself. Outside `clew.api` and
-the command line nobody inside the package may import from here.
+the command line no module of the package may import from here.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from clew.api.open_project import init, open  # noqa: A004 (clew.open is the public name)
     from clew.api.project import Project
     from clew.api.repeats import Repeated
-    from clew.documents.checkouts import Checkout, CheckoutStatus
-    from clew.documents.execution_details import File, Process
-    from clew.documents.lineage import Edge, Lineage, Node
-    from clew.documents.maintenance import Check, Problem, Reclaimed
-    from clew.documents.recreations import Recreated
-    from clew.documents.status import ProjectStatus
-    from clew.documents.transfers import Transfer
-    from clew.documents.versions import Restored, Version
+    from clew.documents.executions.detail import File, Process
+    from clew.documents.executions.transfers import Transfer
+    from clew.documents.files.checkouts import Checkout, CheckoutStatus
+    from clew.documents.files.recreations import Recreated
+    from clew.documents.files.versions import Restored, Version
+    from clew.documents.lineage.lineage import Edge, Lineage, Node
+    from clew.documents.project.maintenance import Check, Problem, Reclaimed
+    from clew.documents.project.status import ProjectStatus
     from clew.errors import ClewError
+    from clew.task_placement import place
 
 __all__ = [
     "Check",
@@ -56,6 +57,7 @@ __all__ = [
     "__version__",
     "init",
     "open",
+    "place",
 ]
 
 
@@ -64,15 +66,16 @@ _MODULES = {
     "clew.api.open_project": ("init", "open"),
     "clew.api.project": ("Project",),
     "clew.api.repeats": ("Repeated",),
-    "clew.documents.checkouts": ("Checkout", "CheckoutStatus"),
-    "clew.documents.execution_details": ("File", "Process"),
-    "clew.documents.lineage": ("Edge", "Lineage", "Node"),
-    "clew.documents.maintenance": ("Check", "Problem", "Reclaimed"),
-    "clew.documents.recreations": ("Recreated",),
-    "clew.documents.status": ("ProjectStatus",),
-    "clew.documents.transfers": ("Transfer",),
-    "clew.documents.versions": ("Restored", "Version"),
+    "clew.documents.files.checkouts": ("Checkout", "CheckoutStatus"),
+    "clew.documents.executions.detail": ("File", "Process"),
+    "clew.documents.lineage.lineage": ("Edge", "Lineage", "Node"),
+    "clew.documents.project.maintenance": ("Check", "Problem", "Reclaimed"),
+    "clew.documents.files.recreations": ("Recreated",),
+    "clew.documents.project.status": ("ProjectStatus",),
+    "clew.documents.executions.transfers": ("Transfer",),
+    "clew.documents.files.versions": ("Restored", "Version"),
     "clew.errors": ("ClewError",),
+    "clew.task_placement": ("place",),
 }
 
 

@@ -10,7 +10,7 @@
     │   └── NoContent       no-content        5    the version is known, its bytes were never stored
     ├── Damaged             damaged           3    a check found bytes that are not what they say
     ├── Exists              exists            1    the name is taken
-    ├── Busy                busy              1    somebody else holds what is needed
+    ├── Busy                busy              1    another process holds what is needed
     ├── Conflict            conflict          1    it was changed since it was read, or is in use
     ├── Unavailable         unavailable       1    what runs notebooks and volumes does not answer
     ├── NoDatabase          no-database       1    the graph's database does not answer

@@ -78,7 +78,7 @@ def _append(path: Path, line: str) -> None:
         os.write(descriptor, line.encode(errors="backslashreplace"))
         if os.fstat(descriptor).st_size > LIMIT:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_ino == path.stat().st_ino:  # nobody else renamed it
+            if os.fstat(descriptor).st_ino == path.stat().st_ino:  # no other process renamed it
                 path.rename(path.with_name("log.1"))
     finally:
         os.close(descriptor)

@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from clew import reserve_file
+from clew import disk_reserve
 from clew.documents.ids import Uid
 from clew.errors import ClewError, NoProject, NotAllowed
-from clew.redaction import CREDENTIALS, credential_globs
-from clew.settings import Settings, trusted_users
+from clew.redaction import CREDENTIALS, list_credential_globs
+from clew.settings import Settings, list_trusted_users
 
 NAME = ".clew"
 CHECKOUT = ".clew-checkout"
@@ -52,7 +52,7 @@ stream_limit = 67108864
 
 @dataclass(frozen=True)
 class Ignore:
-    """What of some files is not to be compared."""
+    """A rule that excludes differences from comparisons."""
 
     name: str
     paths: tuple[str, ...]
@@ -74,7 +74,7 @@ class ProjectDirectory:
 
     def credential_files(self, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
         """Globs of the credential files of a command with these variables."""
-        return credential_globs(self.credentials, environ, os.fspath(cwd))
+        return list_credential_globs(self.credentials, environ, os.fspath(cwd))
 
     @property
     def path(self) -> Path:
@@ -134,7 +134,7 @@ def find(start: Path, settings: Settings) -> ProjectDirectory:
         if (settings.project / NAME).is_dir():
             return _open_checked(settings.project, settings)
         raise NoProject(
-            f"CLEW_PROJECT names {settings.project}, which is no project",
+            f"CLEW_PROJECT names {settings.project}, which is not a project",
             hint=f"clew init {settings.project}",
         )
     for directory in (start, *start.parents):
@@ -145,7 +145,7 @@ def find(start: Path, settings: Settings) -> ProjectDirectory:
     raise NoProject(f"no project in {start} or any directory above it", hint="clew init")
 
 
-def here(settings: Settings) -> ProjectDirectory | None:
+def find_here(settings: Settings) -> ProjectDirectory | None:
     """The project of the current directory; None where there is none."""
     try:
         return find(Path.cwd(), settings)
@@ -166,7 +166,7 @@ def _root_of_checkout(directory: Path) -> Path | None:
     try:
         return Path(json.loads((directory / CHECKOUT).read_text())["root"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # no checkout; a spoilt one is told of by who needs it
+        return None  # not a checkout; a damaged one is reported by the command that needs it
 
 
 def _is_project(directory: Path) -> bool:
@@ -182,7 +182,7 @@ def _check_owner(root: Path) -> None:
     """Refuse a project of another user, who could read what is recorded there and choose what is
     repeated."""
     owner = (root / NAME).stat().st_uid
-    if owner not in trusted_users():
+    if owner not in list_trusted_users():
         try:
             name = (root / NAME).owner()
         except KeyError:
@@ -227,11 +227,11 @@ def create(root: Path) -> ProjectDirectory:
         token = os.open(draft / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(token, "w") as file:
             file.write(os.urandom(32).hex() + "\n")
-        reserve_file.make(draft)
+        disk_reserve.make(draft)
         draft.rename(root / NAME)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
-        if (root / NAME / "config.toml").is_file():  # somebody else made it meanwhile
+        if (root / NAME / "config.toml").is_file():  # another process made it meanwhile
             return _open(root)
         raise NotAllowed(
             f"cannot make a project in {root}: {error.strerror}",
@@ -243,8 +243,8 @@ def create(root: Path) -> ProjectDirectory:
 def is_accepted(directory: ProjectDirectory, settings: Settings) -> bool:
     """Whether this user made the project, or accepted it with `clew init --trust`.
 
-    The user's state directory has a file named by the digest of the project's token: nobody who
-    gives a project to others knows a token that is accepted there."""
+    The user's state directory has a file named by the digest of the project's token: an
+        attacker who hands over a project does not know a token that is accepted there."""
     return bool(directory.key) and os.path.exists(_acceptance(directory, settings))
 
 

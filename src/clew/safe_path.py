@@ -2,7 +2,7 @@
 # ruff: noqa: PTH102
 """Join paths from a record, an archive or a server to a directory on disk, and never leave it.
 
-A record may be a stranger's, so its paths are untrusted. All code that writes files from one gets
+A record may come from anyone, so its paths are untrusted. All code that writes files from one gets
 their places from a `SafeDirectory`. It rejects names with `..`, and names that are not a single
 component. It makes the parent directories itself: a parent that is a symbolic link is an error, no
 matter who made it. So a record cannot write a link `a -> /etc` and then the file `a/passwd`. The
@@ -40,14 +40,14 @@ _OBEYED = re.compile(rb"_*\.(clew|clew-checkout|git|hg)", re.IGNORECASE)
 def escape_names(path: bytes) -> bytes:
     """The path with `_` before names that make a directory a project of Clew, or a repository.
 
-    A stranger's `sub/.clew` would be taken for a project of the user: its records for records made
+    An untrusted `sub/.clew` would be taken for a project of the user: its records for records made
     here. The settings of a `.git` or `.hg` name programs, which any `git status` runs.
     """
     return b"/".join(b"_" + name if _OBEYED.fullmatch(name) else name for name in path.split(b"/"))
 
 
 def unescape_names(path: bytes) -> bytes:
-    """What `escape_names` was given."""
+    """The inverse of `escape_names`."""
     return b"/".join(
         name[1:] if name[:1] == b"_" and _OBEYED.fullmatch(name) else name
         for name in path.split(b"/")
@@ -83,7 +83,7 @@ class SafeDirectory:
         self._made = {b""}  # directories below the root that are known to be real
 
     def join(self, path: bytes) -> bytes:
-        """Where `path`, relative to the directory, lies on disk; its parent directories are
+        """The location of `path`, relative to the directory, on disk; its parent directories are
         made."""
         check_relative(path)
         self._make(os.path.dirname(path))

@@ -17,7 +17,7 @@ class Settings:
     graph: str | None
     """CLEW_GRAPH: a PostgreSQL address; without it the graph is `.clew/graph.db`."""
     server: str | None
-    """CLEW_SERVER: where everything but `exec` is asked."""
+    """CLEW_SERVER: the server that answers everything but `exec`."""
     token: str | None
     """CLEW_TOKEN: the bearer token for that server."""
     redact: tuple[str, ...]
@@ -32,11 +32,22 @@ class Settings:
     state: Path
     """XDG_STATE_HOME/clew: what belongs to this user on this machine."""
     cache: Path
-    """XDG_CACHE_HOME/clew: what can be made again."""
+    """XDG_CACHE_HOME/clew: caches, which can be deleted."""
     config: Path
-    """XDG_CONFIG_HOME/clew: the key that signs, and whose keys are known."""
+    """XDG_CONFIG_HOME/clew: the signing key, and the keys of known signers."""
+    user_header: str | None = None
+    """CLEW_USER_HEADER: the header in which a trusted gateway names the user of a request."""
+    groups_header: str | None = None
+    """CLEW_GROUPS_HEADER: the header with the groups of the user, separated by commas."""
+    artifacts: str | None = None
+    """CLEW_ARTIFACTS: the bucket, perhaps with a prefix, in which the tasks of pipelines on a
+    cluster leave their artifacts."""
+    image: str | None = None
+    """CLEW_IMAGE: the image of Clew for the Pods of these tasks."""
+    scheduler: str = ""
+    """CLEW_SCHEDULER: the scheduler of those that are to run near their clients."""
     s3: Mapping[str, str] = field(default_factory=dict)
-    """AWS_*: how S3 is reached, by the names of these variables in small letters."""
+    """AWS_*: the S3 settings, by the names of these variables in lower case."""
 
     @property
     def owners(self) -> Path:
@@ -86,23 +97,29 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         state=base("XDG_STATE_HOME", ".local/state") / "clew",
         cache=base("XDG_CACHE_HOME", ".cache") / "clew",
         config=base("XDG_CONFIG_HOME", ".config") / "clew",
+        user_header=value("CLEW_USER_HEADER"),
+        groups_header=value("CLEW_GROUPS_HEADER"),
+        artifacts=value("CLEW_ARTIFACTS"),
+        image=value("CLEW_IMAGE"),
+        scheduler=value("CLEW_SCHEDULER") or "",
         s3={name.lower(): found for name in S3 if (found := value(name))},
     )
 
 
-def without_own(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def remove_own_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The variables that are not Clew's own."""
     return {name: value for name, value in environ.items() if name not in OWN}
 
 
-def trusted_users(environ: Mapping[str, str] = os.environ) -> set[int]:
+def list_trusted_users(environ: Mapping[str, str] = os.environ) -> set[int]:
     """The ids of the users whose projects are used: this one, root, and below `sudo` its caller."""
     caller = environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return {0, os.geteuid(), *({int(caller)} if caller.isdecimal() else ())}
 
 
 def machine_id(settings: Settings) -> str:
-    """This machine's name in locators: /etc/machine-id, or one made here and kept."""
+    """The id of this machine in locators: that of /etc/machine-id, else one that is generated and
+    kept."""
     try:
         found = Path("/etc/machine-id").read_text().strip()
     except OSError:

@@ -1,9 +1,9 @@
 """Signatures of records: SSH signatures (SSHSIG), made and checked by `ssh-keygen`, as Git does.
 
-A signature covers an execution's uid and the digest of its events, and through them every digest
-of content. The user's directory of settings holds which key signs (`signing-key`, a path), and
-whose keys are known (`allowed_signers`, in the format of `ssh-keygen`). A valid signature of a key
-that is not in there proves nothing but that the record is the one that was signed.
+A signature covers an execution's uid and the digest of its events, and through them every digest of
+content. The user's configuration directory names the signing key (`signing-key`, a path) and the
+keys of known signers (`allowed_signers`, in the format of `ssh-keygen`). A valid signature by any
+other key proves only that the record is the one that was signed.
 """
 
 import base64
@@ -34,7 +34,7 @@ class NoProgram(ClewError):
 
 
 def message(uid: Uid, events: str) -> bytes:
-    """What is signed: docs/formats/remote.md."""
+    """The signed message: docs/formats/remote.md."""
     return f"clew-record 1\nexecution {uid}\nevents {events}\n".encode()
 
 
@@ -55,7 +55,7 @@ def verify(signature: str, signed: bytes) -> str:
 
 def sign(directory: Path, signed: bytes) -> str | None:
     """A signature by the user's key; None if no key was chosen."""
-    key = signing_key(directory)
+    key = find_signing_key(directory)
     if key is None:
         return None
     with tempfile.TemporaryDirectory() as place:
@@ -70,7 +70,7 @@ def sign(directory: Path, signed: bytes) -> str | None:
         return file.with_suffix(".sig").read_text()
 
 
-def signing_key(directory: Path) -> Path | None:
+def find_signing_key(directory: Path) -> Path | None:
     """The key file that `push` signs with: private, or public if an agent holds the private one."""
     try:
         return Path((directory / "signing-key").read_text().strip())
@@ -79,14 +79,14 @@ def signing_key(directory: Path) -> Path | None:
 
 
 def create_key(directory: Path, owner: str) -> Path:
-    """Make an ed25519 key, and sign with it from now on."""
+    """Create an ed25519 key, and sign with it from now on."""
     key = directory / "id_ed25519"
     if key.exists():
         raise Exists(f"{key} already exists", hint="clew key show")
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     ran = _run("-q", "-t", "ed25519", "-N", "", "-C", owner, "-f", os.fspath(key))
     if ran.returncode != 0:
-        raise ClewError(f"no key was made: {ran.stderr.decode(errors='replace').strip()}")
+        raise ClewError(f"ssh-keygen created no key: {ran.stderr.decode(errors='replace').strip()}")
     use_key(directory, key, owner)
     return key
 
@@ -95,14 +95,14 @@ def use_key(directory: Path, key: Path, owner: str) -> None:
     """Sign with an SSH key from now on; signatures of it are known as the owner's."""
     if not key.is_file():
         raise NotFound(f"no key file {key}", hint="ssh-keygen -t ed25519, or clew key create")
-    public = public_key(key)
+    public = read_public_key(key)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if fingerprint(public) not in allowed(directory):
+    if compute_fingerprint(public) not in allowed(directory):
         allow(directory, owner, public)
     (directory / "signing-key").write_text(f"{key.absolute()}\n")
 
 
-def public_key(key: Path) -> str:
+def read_public_key(key: Path) -> str:
     """The public half of a key file, as one line."""
     beside = key if key.suffix == ".pub" else Path(f"{key}.pub")
     if beside.is_file():
@@ -115,7 +115,7 @@ def public_key(key: Path) -> str:
     return " ".join(words[:2])
 
 
-def fingerprint(public: str) -> str:
+def compute_fingerprint(public: str) -> str:
     """The fingerprint of a public key line, as ssh-keygen prints it."""
     blob = _blob(public.split()[1])
     assert blob is not None
@@ -123,13 +123,13 @@ def fingerprint(public: str) -> str:
 
 
 def allow(directory: Path, name: str, public: str) -> str:
-    """Know the key as that of `name`; its fingerprint."""
+    """Add the key of `name` to the known signers; returns its fingerprint."""
     words = public.split()
     if not _NAME.fullmatch(name) or name.startswith("#"):
         raise UsageError(f"{name!r} cannot name a signer", hint="such as ann@example.org")
     if len(words) < 2 or _blob(words[1]) is None:
-        raise UsageError("this is no public SSH key", hint="ssh-ed25519 AAAA…, or its file")
-    found = fingerprint(public)
+        raise UsageError("this is not a public SSH key", hint="ssh-ed25519 AAAA…, or its file")
+    found = compute_fingerprint(public)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (directory / "allowed_signers").open("a") as file:
         file.write(f'{name} namespaces="{NAMESPACE}" {words[0]} {words[1]}\n')
@@ -155,7 +155,7 @@ def allowed(directory: Path) -> dict[str, str]:
         if options and options != f'namespaces="{NAMESPACE}"':
             continue
         if len(public) == 2 and _blob(public[1]) is not None:
-            found.setdefault(fingerprint(" ".join(public)), words[0])
+            found.setdefault(compute_fingerprint(" ".join(public)), words[0])
     return found
 
 

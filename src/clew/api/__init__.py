@@ -6,7 +6,10 @@
     local                the implementation for a local directory
     remote               the implementation for a server (CLEW_SERVER)
     delivery             sends executions that were recorded here to a server
+    reproduction         makes a file of a cluster again by running Pods
     pipeline_artifacts   names of runs, tasks and artifacts, and the files of artifacts
+    metric_collection    parameters and metrics of many executions and runs
+    project_context      the open state of a local project, which its modules take
 
 It contains no SQL and no parsing of the command line. Only `server`, `cli` and Python programs
 import it, never the packages below. Modules load on first use: a machine without a compiler can do

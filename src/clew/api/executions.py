@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clew.documents import executions
+from clew.documents.executions import execution
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from clew.documents.execution_details import ExecutionDetail, File, Process
+    from clew.documents.executions.detail import ExecutionDetail, File, Process
 
 Ask = Callable[[str], "ExecutionDetail"]
 """Returns all that is known of an execution, by uid."""
 
 
-class Execution(executions.Execution, frozen=True, kw_only=True, dict=True):
-    """One recorded command. Its processes and files are asked for when they are first looked at."""
+class Execution(execution.Execution, frozen=True, kw_only=True, dict=True):
+    """One recorded command. Its processes and files are loaded on first use."""
 
     @classmethod
-    def of(cls, document: executions.Execution, ask: Ask) -> Execution:
+    def of(cls, document: execution.Execution, ask: Ask) -> Execution:
         execution = cls(**structs.asdict(document))
         execution.__dict__["ask"] = ask
         return execution
@@ -59,7 +59,7 @@ class ExecutionList:
     executions: tuple[Execution, ...]
     """Newest first."""
     more: int
-    """How many more match than were asked for."""
+    """How many more match than `limit` allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Outcome:
     warning: ClewError | None
     """Why the record is incomplete although the command ran to its end."""
     server: str | None = None
-    """Where it is sent, if anywhere."""
+    """The server it is sent to, if any."""
     sent: str | None = None
     """The id it has there."""
     waiting: str | None = None

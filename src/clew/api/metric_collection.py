@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clew.api.tensorboard_events import Series, read_scalars
-from clew.documents.runs import RunWithTasks
+from clew.documents.pipelines.runs import RunWithTasks
 from clew.errors import ClewError
 from clew.replay.repeat.parameters import list_parameters
 
@@ -97,7 +97,7 @@ def measure_execution(project: Project, execution: Execution) -> Measured:
             continue
         try:
             content = project.read(f"{execution.id}:{file.path}", most=_LARGEST_FILE)
-        except ClewError:  # not stored, too large, or damaged: fsck tells
+        except ClewError:  # not stored, too large, or damaged: fsck reports it
             continue
         if name == METRICS_FILE:
             metrics.update(read_metrics_file(content))

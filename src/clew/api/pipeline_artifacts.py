@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from clew.documents.differences import ArtifactDiff, Difference, Verdict
+from clew.documents.comparisons.differences import ArtifactDiff, Difference, Verdict
 from clew.documents.ids import Digest
-from clew.documents.runs import Artifact, Task
+from clew.documents.pipelines.runs import Artifact, Task
 from clew.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _NAMED = re.compile(r"(r[1-9]\d{0,15}|latest(?=/))(?:/([^:]+)(?::(.+))?)?", re.DOTALL)
 _SMALL = 1 << 20
-"""Bytes of a file that is looked into."""
+"""Larger files are compared by digest only (bytes)."""
 
 
 class ArtifactFile(NamedTuple):
     """A file that belongs to an artifact."""
 
     version: str
-    """What it is called in the record."""
+    """Its path in the record."""
     name: str
     """`train/model/weights`: its place in the directory of a run."""
     within: str
@@ -37,7 +37,7 @@ class ArtifactFile(NamedTuple):
 
 
 def is_run(text: str) -> bool:
-    """Whether `text` is what a user calls a run: r2."""
+    """Whether `text` is the id of a run: r2."""
     named = _NAMED.fullmatch(text)
     return named is not None and named[2] is None
 
@@ -53,7 +53,7 @@ def is_run_item(text: str) -> bool:
 
 
 def task_of(text: str) -> str:
-    """The task that made an artifact; whatever else is named, itself."""
+    """The task that made an artifact; any other id unchanged."""
     named = _NAMED.fullmatch(text)
     return f"{named[1]}/{named[2]}" if named and named[3] else text
 
@@ -96,7 +96,7 @@ def read_artifact(project: Project, text: str) -> Iterator[bytes]:
 
 
 def diff(project: Project, a: str, b: str) -> ArtifactDiff:
-    """In what two artifacts differ, file by file; small texts line by line."""
+    """How two artifacts differ, file by file; small texts line by line."""
     from clew.replay.compare.output_comparison import diff_text
 
     sides = [{one.within: one for one in list_files(project, text)} for text in (a, b)]
@@ -142,7 +142,7 @@ def _files(project: Project, task: Task, artifact: Artifact) -> list[ArtifactFil
 
 
 def _name(path: str) -> str:
-    """Where a file is below the directory of a run; of one that is elsewhere, its last part."""
+    """The path of a file below the directory of a run; the last part of any other path."""
     from clew.pipelines.run_directory import RUNS
 
     below = path.partition(f"/{RUNS}/")[2].partition("/")[2]

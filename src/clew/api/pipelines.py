@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 from clew.api.parameter_types import Say, StrPath, ignore_message
 
 if TYPE_CHECKING:
-    from clew.documents.differences import RunDiff
-    from clew.documents.repeats import RepeatedRun
-    from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
-    from clew.pipelines.runner.run_types import Change
+    from clew.documents.comparisons.differences import RunDiff
+    from clew.documents.executions.repeats import RepeatedRun
+    from clew.documents.pipelines.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
+    from clew.pipelines.runner.run_types import Change, ClusterOptions
 
 
 class Pipelines(Protocol):
@@ -29,6 +29,7 @@ class Pipelines(Protocol):
         reuse: bool = True,
         on_host: bool = False,
         platform: StrPath | None = None,
+        cluster: ClusterOptions | None = None,
         say: Say = ignore_message,
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
@@ -39,7 +40,8 @@ class Pipelines(Protocol):
         run at a time (default: the number of cores). `reuse` skips tasks whose inputs have not
         changed. `on_host` runs container components as processes of this machine, without their
         images. `platform` is the file that maps secrets, config maps and volumes; by default the
-        `pipeline-platform.toml` beside the pipeline. `say` receives what differs from a cluster,
+        `pipeline-platform.toml` beside the pipeline. `cluster`: run the tasks as Pods of a
+        cluster, with their artifacts in an object store. `say` receives what differs from that,
         `watch` every change of a task. `brief` returns the number of tasks in each state (`counts`)
         in place of the tasks. A failed run raises no error: see `state`.
         """

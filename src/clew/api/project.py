@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import fspath
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 
 from clew.api.parameter_types import Progress, Say, StrPath, ignore_message, ignore_progress
@@ -20,18 +19,19 @@ if TYPE_CHECKING:
 
     from clew.api.executions import Execution, ExecutionList, Outcome
     from clew.api.pipelines import Pipelines
+    from clew.api.pods import Pods
     from clew.api.repeats import Repeated
-    from clew.documents.checkouts import Checkout, CheckoutStatus
-    from clew.documents.differences import ExecutionDiff
+    from clew.documents.comparisons.differences import ExecutionDiff, PodDiff
+    from clew.documents.executions.summary import ExecutionSummary
+    from clew.documents.executions.transfers import Transfer
+    from clew.documents.files.checkouts import Checkout, CheckoutStatus
+    from clew.documents.files.recreations import Recreated
+    from clew.documents.files.versions import Restored, Version
     from clew.documents.ids import Uid
-    from clew.documents.lineage import Direction, Lineage
-    from clew.documents.maintenance import Check, Reclaimed, Rule
-    from clew.documents.notes import Note
-    from clew.documents.recreations import Recreated
-    from clew.documents.status import ProjectStatus
-    from clew.documents.summaries import ExecutionSummary
-    from clew.documents.transfers import Transfer
-    from clew.documents.versions import Restored, Version
+    from clew.documents.lineage.lineage import Direction, Lineage
+    from clew.documents.project.maintenance import Check, Reclaimed, Rule
+    from clew.documents.project.notes import Note
+    from clew.documents.project.status import ProjectStatus
 
 
 class Project(Protocol):
@@ -55,18 +55,17 @@ class Project(Protocol):
     def pipelines(self) -> Pipelines:
         """Kubeflow pipelines: run them, and query their runs."""
 
+    @property
+    def pods(self) -> Pods:
+        """Pods that a cluster's witnesses observed: make again what they made."""
+
     def close(self) -> None:
         """Close the database or the connection; the next call opens it again."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # -- recording and repeating
@@ -174,8 +173,8 @@ class Project(Protocol):
         version, or a deleted file. `to` and `overwrite` are as in `restore`.
         """
 
-    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff:
-        """How execution `b` differs from `a`.
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff | PodDiff:
+        """How execution `b` differs from `a`, or Pod `b` (`pod/ns/name`) from Pod `a`.
 
         `confirm` runs the first diverging process again to test the causes of the difference.
         """
@@ -213,11 +212,14 @@ class Project(Protocol):
         direction: Direction = "up",
         depth: int | None = None,
         everything: bool = False,
+        as_of: datetime | None = None,
     ) -> Lineage:
         """Where `target` came from (`up`), or what was made from it (`down`), across executions.
 
         A target is a path, a version (`e2:PATH`), a process (`e2.p3`), an execution, or a digest.
-        Files of installed packages are counted; `everything` lists them.
+        Files of installed packages are counted; `everything` lists them. In a cluster, a target is
+        also a file on a claim (`pvc://ns/claim/path`), an object, a Pod (`pod/ns/name`) and more;
+        `as_of` is the time at which such names are resolved, and after which nothing is followed.
         """
 
     def versions(self, path: StrPath) -> list[Version]:
@@ -258,13 +260,13 @@ class Project(Protocol):
     # -- notes
 
     def note(self, target: str, **remarks: str) -> list[Note]:
-        """Add notes to an execution, a process, or a version; return all of its notes.
+        """Add notes to an execution, a run, a process, or a version; return all of its notes.
 
         Text without a key is noted as `note=TEXT`.
         """
 
     def tag(self, id: str, *names: str, remove: Iterable[str] = ()) -> list[str]:  # noqa: A002
-        """Add tags to an execution and remove others; return those that it has then."""
+        """Add tags to an execution or a run, remove others, and return those that it has then."""
 
     def notes(self, target: str) -> list[Note]:
         """The notes on a target, oldest first."""

@@ -19,7 +19,7 @@ from clew.replay.repeat.secret_values import SecretValues
 from clew.settings import Settings
 
 if TYPE_CHECKING:
-    from clew.prov.graph import Graph
+    from clew.prov.graph import Graph, MayRead
     from clew.store.archive_members import Members
 
 
@@ -42,6 +42,13 @@ class ProjectState:
             own_files=True,
         )
         self.unrecovered: dict[str, str] = {}
+        self._may_read: MayRead | None = None
+
+    def restrict(self, may_read: MayRead | None) -> None:
+        """From now on, answer a caller who may read these namespaces of the cluster; None: all."""
+        self._may_read = may_read
+        if (graph := self.__dict__.get("graph")) is not None:
+            graph.restrict(may_read)
 
     @property
     def root(self) -> Path:
@@ -65,6 +72,7 @@ class ProjectState:
             signers=self.settings.config,
             list_members=self._list_members,
             foreign=not is_accepted(self.directory, self.settings),
+            may_read=self._may_read,
         )
 
     def _list_members(self, digest: Digest) -> Members:

@@ -1,10 +1,10 @@
 """Repeats as the Python interface returns them."""
 
 from clew.api.executions import Execution
-from clew.documents import repeats
+from clew.documents.executions import repeats
 
 
 class Repeated(repeats.Repeated, frozen=True, kw_only=True):
-    """What came of running an execution again."""
+    """The result of running an execution again."""
 
     execution: Execution

@@ -13,7 +13,7 @@ from clew.settings import Settings
 def find_app(chosen: Settings | None = None) -> str | None:
     """The address for a browser, which may have a token; None if no server is known."""
     chosen = chosen or settings.load()
-    here = project_directory.here(chosen)
+    here = project_directory.find_here(chosen)
     if chosen.server is not None:
         from clew.api.delivery.http_client import connect_server
 

@@ -1,4 +1,4 @@
-"""An execution on one screen: what it ran, how that went, and the user's own files.
+"""The summary of an execution: its command, its result, and the user's own files.
 
 Everything that is printed comes from a record, which may be untrusted: all text is escaped.
 """
@@ -19,9 +19,15 @@ from clew.cli.output import (
     format_size,
     format_time,
 )
-from clew.documents.execution_details import ExecutionDetail, Process
-from clew.documents.executions import Execution
-from clew.documents.summaries import ExecutionSummary, OwnFile, OwnFiles, Relative, Relatives
+from clew.documents.executions.detail import ExecutionDetail, Process
+from clew.documents.executions.execution import Execution
+from clew.documents.executions.summary import (
+    ExecutionSummary,
+    OwnFile,
+    OwnFiles,
+    Relative,
+    Relatives,
+)
 
 _MOST_FILES = 8
 _MOST_RELATIVES = 5
@@ -29,6 +35,7 @@ _MOST_PROCESSES = 8
 _MOST_PACKAGES = 10
 _MOST_VALUES = 12
 _LONGEST_NOTE = 300
+_LONGEST_COMMAND = 300
 
 
 def summary_lines(execution: ExecutionSummary) -> Iterator[str]:
@@ -42,7 +49,7 @@ def summary_lines(execution: ExecutionSummary) -> Iterator[str]:
     yield from _relative_lines("Derived from it", execution.derived, execution)
     tree = execution.tree
     if 1 < len(tree) <= _MOST_PROCESSES:
-        yield from ("", bold("Processes"), *process_lines(tree))
+        yield from ("", bold("Processes"), *process_lines(tree, longest=_LONGEST_COMMAND))
     yield from gap_lines(execution)
     yield ""
     yield dim(f"more: clew show {escape(execution.id or execution.uid)} --detail | --environment")
@@ -55,7 +62,7 @@ def header_lines(execution: Execution) -> Iterator[str]:
     yield format_program(execution)
     took = format_duration(execution.seconds)
     facts = (
-        f"in {escape(execution.cwd or '')}",
+        f"in {escape(execution.cwd)}" if execution.cwd else "",
         format_time(execution.started),
         f"took {took}" if took else "",
         f"by {escape(execution.agent)}" if execution.agent else "",
@@ -163,8 +170,9 @@ def shorten(path: str, cwd: str | None) -> str:
     return path
 
 
-def process_lines(tree: Sequence[Process]) -> Iterator[str]:
-    """The processes as a tree; children below the process that started them."""
+def process_lines(tree: Sequence[Process], *, longest: int | None = None) -> Iterator[str]:
+    """The processes as a tree; children below the process that started them. `longest`: how many
+    characters of a command are shown."""
     known = {process.id for process in tree}
     children: dict[str | None, list[Process]] = {}
     for process in tree:
@@ -176,7 +184,10 @@ def process_lines(tree: Sequence[Process]) -> Iterator[str]:
         lead, margin, process = stack.pop()
         drawn.add(process.id)
         ending = f"  status {escape(str(process.status))}" if process.status else ""
-        yield f"  {lead}{format_command(process.command)}  {dim(escape(process.id))}{ending}"
+        command = format_command(process.command)
+        if longest is not None and len(command) > longest:
+            command = f"{command[: longest - 1]}…"
+        yield f"  {lead}{command}  {dim(escape(process.id))}{ending}"
         below = [child for child in children.get(process.id, []) if child.id not in drawn]
         for n, child in reversed(list(enumerate(below))):
             last = n == len(below) - 1

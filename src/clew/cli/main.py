@@ -32,6 +32,7 @@ SECTIONS = {
         "status": "Show the state of the project, or the changes in a checkout.",
         "trace": "Show where a file came from, or what was made from it.",
         "impact": "Show what was made from a file: trace --down.",
+        "cluster": "Show what existed in a Kubernetes cluster at a time.",
         "open": "Open a lineage or the server's page in the browser.",
         "metrics": "Compare executions and runs by parameters and metrics.",
         "diff": "Compare two executions.",
@@ -45,6 +46,7 @@ SECTIONS = {
         "given": "Repeat an execution with other parameters.",
         "restore": "Restore a version of a file.",
         "recreate": "Recreate a file from its lineage.",
+        "reproduce": "Run the Pods that made a result again, as few as possible, and compare.",
         "checkout": "Write the input files of an execution to a directory, to edit them.",
         "commit": "Run a checkout with its changes and record it.",
     },
@@ -67,6 +69,8 @@ SECTIONS = {
         "server": "Serve the project over HTTP: the KFP API and Clew's own.",
         "viewer": "Browse and edit a directory in a web browser.",
         "operator": "Manage notebooks, TensorBoards and volume viewers on Kubernetes.",
+        "agent": "Observe what runs on a Kubernetes cluster.",
+        "scheduler": "Tell kube-scheduler which node is nearest to a Pod's clients.",
     },
 }
 """The commands and their summaries, as `clew --help` lists them."""
@@ -192,7 +196,7 @@ def _log(error: Exception) -> str | None:
     with suppress(Exception):  # the error itself is what matters
         from clew import log, project_directory, settings
 
-        project = project_directory.here(settings.load())
+        project = project_directory.find_here(settings.load())
         if project is not None:
             log.write_error(project, error)
             return str(project.log)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 FIELDS = "clew.fields"
-"""Where a click context keeps the fields of `--json=FIELDS`."""
+"""The key in a click context of the fields of `--json=FIELDS`."""
 
 _SPECIAL_IN_QUOTES = frozenset('"$`\\!\n')
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\x1b": "\\e"}

@@ -1,4 +1,4 @@
-"""Open a page in the user's browser: in the web app where a server runs, else a file of its own.
+"""Open a page in the user's browser: in the web app if a server runs, else as a file.
 
 The page of a lineage is a file then. It lies in a directory that only this user can read, since it
 shows paths and commands. The address of a server has a token, which the command line of a browser
@@ -19,7 +19,7 @@ from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
     from clew.api.project import Project
-    from clew.documents.lineage import Lineage
+    from clew.documents.lineage.lineage import Lineage
 
 _REDIRECT = """<!doctype html>
 <meta charset="utf-8"><meta name="referrer" content="no-referrer">

@@ -37,7 +37,10 @@ KINDS = {
     "Event": ("", "v1", "events"),
 }
 RESOURCES = ("Notebook", "Tensorboard", "PVCViewer")
-_VERBS = ["delete", "get", "global_list", "list", "patch", "post", "put"]
+_VERBS = [
+    *("delete", "get", "global_list", "global_watch"),
+    *("list", "patch", "post", "put", "watch"),
+]
 
 
 def _resource(kind: str) -> type[GenericNamespacedResource]:
@@ -100,7 +103,7 @@ class Client:
 
     @property
     def own_namespace(self) -> str:
-        """Where the operator runs; outside of a cluster, the namespace of the kubeconfig."""
+        """The namespace of the operator; outside of a cluster, that of the kubeconfig."""
         return str(self._api.namespace)
 
     async def create(self, made: Object) -> Json:

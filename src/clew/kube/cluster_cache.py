@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from clew.kube.controller.model import Child, ClusterState, Event, child_of
+from clew.kube.controller.model import Child, ClusterState, Event, child_of, parse_event
 from clew.kube.objects import (
     Json,
     Key,
@@ -94,26 +94,7 @@ def index_events(body: Object) -> Indexed:
         if not (workload := _workload(kind, name)):
             return {}
         kind, name = workload
-    return {(namespace, kind, name): _parse_event(body)}
-
-
-def _parse_event(body: Object) -> Event:
-    about = body.get("involvedObject") or {}
-    at = body.get("eventTime")
-    return Event(
-        uid=uid_of(body),
-        name=name_of(body),
-        about_kind=str(about.get("kind")),
-        about_name=str(about.get("name")),
-        about_uid=str(about.get("uid", "")),
-        warning=body.get("type") == "Warning",
-        reason=str(body.get("reason") or ""),
-        message=str(body.get("message") or ""),
-        count=int(dig(body, "series", "count") or body.get("count") or 1),
-        first=parse_time(body.get("firstTimestamp") or at),
-        last=parse_time(dig(body, "series", "lastObservedTime") or body.get("lastTimestamp") or at),
-        source=str(dig(body, "source", "component") or body.get("reportingComponent") or ""),
-    )
+    return {(namespace, kind, name): parse_event(body)}
 
 
 def _workload(kind: str, name: str) -> tuple[str, str] | None:
@@ -132,7 +113,7 @@ def workload_of_pod(pod: Object) -> tuple[str, str] | None:
     return _workload(str(owner.get("kind")), str(owner.get("name")))
 
 
-def possible_parents(namespace: str, kind: str, name: str) -> Iterator[Key]:
+def list_possible_parents(namespace: str, kind: str, name: str) -> Iterator[Key]:
     """The resources whose child of this kind has, or would have, this name."""
     if kind == "NetworkPolicy":
         if not name.startswith(network_policies.PREFIX):

@@ -11,7 +11,7 @@ Object = Mapping[str, Any]
 
 
 class Key(NamedTuple):
-    """What identifies an object in the cluster."""
+    """The identity of an object in the cluster."""
 
     kind: str
     namespace: str

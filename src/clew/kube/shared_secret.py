@@ -17,7 +17,7 @@ from clew.errors import ClewError
 
 ACCESS_KEY = "clew-access"
 """The Secret of the key that access tokens are derived from."""
-_SECRET: Any = create_namespaced_resource("", "v1", "Secret", "secrets")
+SECRET: Any = create_namespaced_resource("", "v1", "Secret", "secrets")
 _TIMEOUT = httpx2.Timeout(10.0)
 _NOT_FOUND, _CONFLICT = 404, 409
 
@@ -47,11 +47,11 @@ def access_key() -> str:
 
 def _get_or_fill(api: Client, name: str, entry: str, value: str) -> str:
     try:
-        found = api.get(_SECRET, name)
+        found = api.get(SECRET, name)
     except ApiError as error:
         if error.status.code != _NOT_FOUND:
             raise
-        api.create(_SECRET({"metadata": {"name": name}, "stringData": {entry: value}}))
+        api.create(SECRET({"metadata": {"name": name}, "stringData": {entry: value}}))
         return value
     data = found.get("data") or {}
     if entry in data:
@@ -61,5 +61,5 @@ def _get_or_fill(api: Client, name: str, entry: str, value: str) -> str:
             f"the Secret {name} has no {entry}", hint=f"add it, or: kubectl delete secret {name}"
         )
     # Its resourceVersion makes this fail if another process has filled it meanwhile.
-    api.replace(_SECRET({**found, "stringData": {entry: value}}))
+    api.replace(SECRET({**found, "stringData": {entry: value}}))
     return value

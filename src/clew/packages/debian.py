@@ -37,7 +37,7 @@ def is_installed(root: Path) -> bool:
 def read_packages(root: Path) -> PackageFiles:
     """Every installed package with the paths of its files."""
     admin = root / "var/lib/dpkg"
-    merged = merged_directories(root)
+    merged = find_merged_directories(root)
     distribution = read_os_release(root).get("ID", "debian")
     automatic = _automatic(root / "var/lib/apt/extended_states")
     diverted = _diversions(admin / "diversions")
@@ -58,7 +58,7 @@ def read_packages(root: Path) -> PackageFiles:
         yield package, _files(listed, merged, diverted, name.encode())
 
 
-def merged_directories(root: Path) -> dict[bytes, bytes]:
+def find_merged_directories(root: Path) -> dict[bytes, bytes]:
     """Top-level links to directories below /usr, such as `/lib` → `/usr/lib`."""
     merged: dict[bytes, bytes] = {}
     for name in _MERGED:

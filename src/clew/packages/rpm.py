@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from clew.packages.debian import merged_directories, resolve_merged
+from clew.packages.debian import find_merged_directories, resolve_merged
 from clew.packages.os_release import read_os_release
 from clew.packages.owner_index import Package, PackageFiles
 from clew.prov.package_urls import build_purl
@@ -42,7 +42,7 @@ def read_packages(root: Path, dbpath: Path) -> PackageFiles:
     """Every installed package with the paths of its files."""
     distribution = read_os_release(root).get("ID", "")
     requested = read_requested(root)
-    merged = merged_directories(root)
+    merged = find_merged_directories(root)
     rows = (line.split(b"\t", 4) for line in _query(dbpath).split(b"\n") if line.count(b"\t") >= 4)
     for key, group in groupby(rows, key=lambda row: row[:4]):
         name, epoch, version, architecture = (word.decode(errors="replace") for word in key)

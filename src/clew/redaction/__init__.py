@@ -7,14 +7,14 @@ and streams. Never reads the project's files, the graph or the network. Every pa
 
 from clew.redaction.files import (
     CREDENTIALS,
-    credential_check,
-    credential_globs,
+    find_secret_values,
+    list_credential_globs,
+    make_credential_check,
+    make_withheld_matcher,
     open_readonly,
-    secret_values,
-    withheld_matcher,
 )
 from clew.redaction.masking import MASK, Stream
-from clew.redaction.names import matcher
+from clew.redaction.names import compile_globs
 from clew.redaction.redactor import SHORTEST, Arguments, Redactor
 from clew.redaction.text_scan import mask_text, mask_url
 
@@ -25,12 +25,12 @@ __all__ = [
     "Arguments",
     "Redactor",
     "Stream",
-    "credential_check",
-    "credential_globs",
+    "compile_globs",
+    "find_secret_values",
+    "list_credential_globs",
+    "make_credential_check",
+    "make_withheld_matcher",
     "mask_text",
     "mask_url",
-    "matcher",
     "open_readonly",
-    "secret_values",
-    "withheld_matcher",
 ]

@@ -80,7 +80,7 @@ def has_token(text: str) -> bool:
 
 
 def find_tokens(text: str) -> Iterator[tuple[int, int]]:
-    """Where the tokens are, as (start, end)."""
+    """The positions of the tokens, as (start, end)."""
     if len(text) < _SHORTEST:
         return
     for literal, expression in _EXPRESSIONS.items():

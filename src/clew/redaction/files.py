@@ -11,10 +11,10 @@ from functools import cache
 
 from clew.redaction.names import (
     PATTERNS,
+    compile_globs,
     escape_glob,
     is_secret_option,
     is_secret_variable,
-    matcher,
 )
 from clew.redaction.text_scan import find_in_text
 
@@ -96,10 +96,10 @@ def open_readonly(path: str | bytes) -> int:
 
 
 @cache
-def credential_check(globs: tuple[str, ...]) -> Callable[[str, Callable[[], int]], bool]:
+def make_credential_check(globs: tuple[str, ...]) -> Callable[[str, Callable[[], int]], bool]:
     """A test whether a file is a credential, given its path and a function that opens it: by its
     path or, in an SSH directory, by its first bytes, since keys may have any name."""
-    is_named = matcher(globs)
+    is_named = compile_globs(globs)
     finds_keys = any(_SSH_DIRECTORY in glob for glob in globs)
 
     def check(path: str, open_file: Callable[[], int]) -> bool:
@@ -116,20 +116,20 @@ def credential_check(globs: tuple[str, ...]) -> Callable[[str, Callable[[], int]
     return check
 
 
-def withheld_matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
+def make_withheld_matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
     """A test whether a file without stored bytes is a credential, by its path. In an SSH directory
     only private keys are not stored."""
-    return matcher((*globs, f"*{_SSH_DIRECTORY}*") if globs else ())
+    return compile_globs((*globs, f"*{_SSH_DIRECTORY}*") if globs else ())
 
 
-def credential_globs(
+def list_credential_globs(
     credentials: tuple[str, ...], environ: Mapping[str, str], cwd: str
 ) -> tuple[str, ...]:
     """Globs of a command's credential files; none if the project's list is empty."""
-    return (*credentials, *named_credentials(environ, cwd)) if credentials else ()
+    return (*credentials, *list_named_credentials(environ, cwd)) if credentials else ()
 
 
-def secret_values(text: str) -> Iterator[str]:
+def find_secret_values(text: str) -> Iterator[str]:
     """The values of a credential file to mask in output: its whole text, if it is short, and each
     value that may be secret."""
     whole = text.strip()
@@ -145,12 +145,12 @@ def secret_values(text: str) -> Iterator[str]:
             yield value
 
 
-def named_credentials(environ: Mapping[str, str], cwd: str) -> tuple[str, ...]:
+def list_named_credentials(environ: Mapping[str, str], cwd: str) -> tuple[str, ...]:
     """Globs of the credential files that variables name."""
     paths = set[str]()
     for name, value in environ.items():
         upper = name.upper()
-        if upper in VARIABLES or (upper.endswith("_FILE") and matcher(PATTERNS)(upper[:-5])):
+        if upper in VARIABLES or (upper.endswith("_FILE") and compile_globs(PATTERNS)(upper[:-5])):
             for path in value.split(os.pathsep) if upper == "KUBECONFIG" else [value]:
                 if path:
                     absolute = os.path.join(cwd, path)

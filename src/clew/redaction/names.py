@@ -76,7 +76,7 @@ def is_secret_parameter(name: str) -> bool:
 @cache
 def _upper_matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     """A test of upper-case names."""
-    return matcher(tuple(pattern.upper() for pattern in patterns))
+    return compile_globs(tuple(pattern.upper() for pattern in patterns))
 
 
 def escape_glob(path: str) -> str:
@@ -85,7 +85,7 @@ def escape_glob(path: str) -> str:
 
 
 @cache
-def matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
+def compile_globs(globs: tuple[str, ...]) -> Callable[[str], bool]:
     """A test whether any of the globs matches, as `fnmatch.fnmatchcase` would.
 
     Most globs are a text with `*` before it, after it, or both. They are compared as plain text:

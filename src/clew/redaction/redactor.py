@@ -23,7 +23,7 @@ from clew.redaction.text_scan import (
     mask_url,
     merge_findings,
 )
-from clew.settings import without_own
+from clew.settings import remove_own_variables
 
 SHORTEST = 6
 """Shorter values are masked in the environment but not searched for in text: `1` is everywhere."""
@@ -41,7 +41,7 @@ class Arguments(NamedTuple):
 
 
 class Redactor:
-    """Knows one environment's secrets; masks them wherever they would be recorded."""
+    """Masks the secrets of one environment wherever they would be recorded."""
 
     def __init__(
         self, environ: Mapping[str, str], patterns: Iterable[str] = (), *, key: bytes = b""
@@ -95,7 +95,7 @@ class Redactor:
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """The variables, with a mask in place of each secret value, and without Clew's own."""
-        return {n: self._variable(n, v) for n, v in without_own(variables).items()}
+        return {n: self._variable(n, v) for n, v in remove_own_variables(variables).items()}
 
     def _variable(self, name: str, value: str) -> str:
         masked = self._masked.get((name, value))
@@ -107,7 +107,7 @@ class Redactor:
     def seals(
         self, variables: Mapping[str, str], masked: Mapping[str, str] | None = None
     ) -> dict[str, str]:
-        """A keyed hash of each masked variable. Whoever has the key can compare two values by it;
+        """A keyed hash of each masked variable. The holder of the key can compare two values by it;
         without the key it reveals nothing. `masked` is the result of `environment`, if known."""
         if self._key is None:
             return {}
@@ -197,7 +197,7 @@ class Redactor:
 
 
 def _searched_texts(value: str) -> Iterable[bytes]:
-    """What to search for in text: the value, and the passwords in it, in every encoding."""
+    """The texts to search for: the value, and the passwords in it, in every encoding."""
     whole = {value, value.strip()}
     for part in find_secret_parts(value):
         whole |= {part, unquote(part)}

@@ -80,7 +80,7 @@ def build_start(
         activity=uid,
         kind="execution",
         parent=derivation.parent if derivation else None,
-        agent=environment.user_name(os.getuid()),
+        agent=environment.find_user_name(os.getuid()),
         command=arguments.words,
         cwd=decode_text(os.fspath(host.cwd)),
         name=name,

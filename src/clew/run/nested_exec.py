@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 
 from clew import db
-from clew.documents.executions import Execution
+from clew.documents.executions.execution import Execution
 from clew.documents.ids import Uid
 from clew.errors import CannotExecute, ClewError, UsageError
 from clew.project_directory import ProjectDirectory
@@ -14,7 +14,7 @@ from clew.prov.graph import Graph
 from clew.prov.queries.executions import get_execution
 from clew.run import spool_directories
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.record_errors import no_such_command
+from clew.run.record_errors import no_such_command_error
 from clew.run.recording_result import RecordingResult, unfolded_execution
 from clew.settings import Settings
 
@@ -45,7 +45,7 @@ def run_nested(
     try:
         status = subprocess.run(list(command), check=False).returncode
     except FileNotFoundError as error:
-        raise no_such_command(command[0]) from error
+        raise no_such_command_error(command[0]) from error
     except OSError as error:
         raise CannotExecute(
             f"cannot execute {command[0]}: {os.strerror(error.errno or 0)}",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from clew.disk_reserve import NO_ROOM, is_full
 from clew.documents.ids import Digest, ExecutionId, Uid
 from clew.errors import (
     MAKE_ROOM,
@@ -18,7 +19,6 @@ from clew.errors import (
 )
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Content, Looked
-from clew.reserve_file import NO_ROOM, is_full
 from clew.store import Store
 from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn
 
@@ -41,15 +41,15 @@ def fail_before_start(directory: ProjectDirectory) -> Iterator[None]:
         ) from error
 
 
-def no_such_command(program: str) -> NoSuchCommand:
+def no_such_command_error(program: str) -> NoSuchCommand:
     by_path = "check that the file and its interpreter exist"
     hint = by_path if "/" in program else f"is {program} on the PATH?"
     return NoSuchCommand(f"no such command: {program}", hint=hint)
 
 
-def cannot_start(program: str, status: int) -> ClewError:
+def cannot_start_error(program: str, status: int) -> ClewError:
     if status == 127:
-        return no_such_command(program)
+        return no_such_command_error(program)
     if status == 126:
         return CannotExecute(f"cannot execute {program}", hint=f"chmod +x {program}")
     return RecordingFailed(f"{program} could not be started", hint="see the message above")
@@ -63,7 +63,7 @@ def as_clew_error(error: Exception) -> ClewError:
     return RecordingFailed(f"the record could not be completed: {text}", hint="clew fsck")
 
 
-def disk_full(directory: Path) -> ClewError | None:
+def disk_full_error(directory: Path) -> ClewError | None:
     """The error to report if the disk of this directory is full; else None."""
     return Full(f"no space was left in {directory}", hint=MAKE_ROOM) if is_full(directory) else None
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from clew import db, reserve_file
+from clew import db, disk_reserve
 from clew.documents.ids import Uid
 from clew.errors import ClewError, NoDatabase, NotFound
 from clew.project_directory import ProjectDirectory, clew_paths
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class _Spool(Enum):
-    """What happens to the spool directory when the recording ends."""
+    """The fate of the spool directory when the recording ends."""
 
     REMOVE = auto()  # it holds nothing that recovery needs
     RECOVER = auto()  # complete the record from it at once
@@ -76,7 +76,7 @@ def execute(
     """Run `command` on this machine and record it. `begun` gets the uid before the command starts.
 
     Inside another execution no second record is made: the outer one already sees everything."""
-    outer = tracer_binary.outer_execution()
+    outer = tracer_binary.find_outer_execution()
     if outer is not None:
         from clew.run import nested_exec  # rarely needed
 
@@ -155,7 +155,7 @@ class Recording:
                     self._graph.mark_unreachable(NoDatabase(unrecovered.why, hint=hint))
             self._identity = record_errors.file_identity(self._directory.path)
             self._lock = spool_directories.create_spool(self._directory, self._uid)
-            reserve_file.make(self._directory.path)  # a full disk may have used it up
+            disk_reserve.make(self._directory.path)  # a full disk may have used it up
         self._spool = self._directory.spool / self._uid
         self._spool_state = _Spool.REMOVE
         try:
@@ -191,7 +191,7 @@ class Recording:
             complete = record_errors.is_complete(follower.records)
             if complete and not any(isinstance(r, Exec | Reused) for r in follower.records):
                 self._forget()
-                raise record_errors.cannot_start(self._command[0], status)
+                raise record_errors.cannot_start_error(self._command[0], status)
             return self._finish(follower, status=status, complete=complete)
         finally:
             with contextlib.suppress(ClewError):  # a failed write was reported already
@@ -301,7 +301,8 @@ class Recording:
         records = follower.finish()
         if status > 0 and not records:  # the tracer never started the command
             self._forget()
-            raise record_errors.disk_full(self._directory.path) or self._host.untraceable_error()
+            full = record_errors.disk_full_error(self._directory.path)
+            raise full or self._host.untraceable_error()
         shown = self._uid if self._number is None else execution_id(self._number)
         record_errors.check_tracer(status, records, shown)
         return status, follower
@@ -331,11 +332,10 @@ class Recording:
                 execution = get_execution(graph, self._uid, alive=lambda _: False)
             self._check_project_exists()
             self._spool_state = _Spool.REMOVE
-        except BaseException as error:  # also a bug of ours, or an interrupt
+        except BaseException as error:  # also a bug in Clew, or an interrupt
             if self._forget_incomplete and isinstance(error, Exception):
-                raise record_errors.disk_full(self._directory.path) or record_errors.as_clew_error(
-                    error
-                ) from error
+                full = record_errors.disk_full_error(self._directory.path)
+                raise full or record_errors.as_clew_error(error) from error
             ended = self._save_events(events)
             if not isinstance(error, Exception):
                 raise

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clew.documents.executions import Execution, State
+from clew.documents.executions.execution import Execution, State
 from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.prov.events import Ended
@@ -12,7 +12,7 @@ from clew.prov.queries.formats import execution_id
 
 
 class RecordingResult(Struct, frozen=True):
-    """What the recorder returns, and `exec` prints."""
+    """The result of the recorder, which `exec` prints."""
 
     execution: Execution
     status: int

@@ -30,14 +30,14 @@ from clew.store import Store
 from clew.store.errors import from_os
 from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_conversion import TraceConverter
-from clew.witness.syscalls.trace_format import AnyRecord, Trace, Variables, ordered
+from clew.witness.syscalls.trace_format import AnyRecord, Trace, Variables, sort_records
 
 _NOTE = "note"
 _EVENTS = "events"
 
 
 class RecoveryNote(msgspec.Struct, frozen=True):
-    """What is needed, besides the trace, to build the events without the recorder."""
+    """The facts, besides the trace, from which recovery builds the events."""
 
     started: Started
     store_content: bool
@@ -117,7 +117,7 @@ def recover(directory: ProjectDirectory, settings: Settings) -> list[Unrecovered
                 *unrecovered,
                 UnrecoveredExecution(Uid(spool.name), str(error), unreachable),
             ]  # the others would fail as well
-        except Exception as error:  # a bug of ours must not stop new work either
+        except Exception as error:  # a bug in Clew must not stop new work either
             log.write_error(directory, error, doing=f"cannot recover {spool.name}")
             unrecovered.append(UnrecoveredExecution(Uid(spool.name), _reason(error)))
         finally:
@@ -181,7 +181,7 @@ def _build_events(
 ) -> list[AnyEvent]:
     """Build events from the trace and the captured streams, with a gap for what is missing."""
     reader = Trace(spool / "trace")
-    trace = ordered(reader.read())
+    trace = sort_records(reader.read())
     reader.close()
     started = note.started
     uid = started.execution

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.witness.syscalls.content_capture import ContentCapture
-from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn, Trace, ordered
+from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn, Trace, sort_records
 
 
 class TraceFollower:
@@ -34,7 +34,7 @@ class TraceFollower:
         """Wait for the end of the trace; return all records in order."""
         self._thread.join()
         self._trace.close()
-        self.records = ordered(self.records)
+        self.records = sort_records(self.records)
         return self.records
 
     def _run(self) -> None:

@@ -11,7 +11,7 @@
     repeats      performs queued repeats, each in a process (`rerun_worker`)
     logs         logs of any size, by lines
     proxy        the way to notebooks, TensorBoards and volume viewers
-    parsing      parsers of what clients send
+    parsers      parsers of what clients send
     samples      the sample pipelines
 
 Routes parse, call `api` and answer; they contain no rules. Imported by commands of `cli`.

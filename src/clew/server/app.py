@@ -23,11 +23,11 @@ from clew.server.http.page_headers import SecurityHeaders
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.request_head_check import HeadCheck, parse_host
 from clew.server.http.sessions import API_AUDIENCE, Sessions, apps_audience
-from clew.server.ingest_limits import IngestTransfers
+from clew.server.ingest_transfers import IngestTransfers
 from clew.server.kfp.routes import router as kfp
 from clew.server.kubeflow.routes import router as kubeflow
 from clew.server.logs.log_reader import LogReader
-from clew.server.metrics import Metrics
+from clew.server.metrics import Metrics, respond_with_metrics
 from clew.server.proxy.app_origin import AppHostCheck, AppLogin, AppOrigin, AppRedirect
 from clew.server.proxy.routing import ROUTE_NAMES, PortRouter, Proxy, TargetRouter
 from clew.server.server_state import Service
@@ -35,8 +35,6 @@ from clew.server.storage_meter import StorageMeter
 from clew.server.v1 import ingest, record_download, routes
 from clew.server.v1.cli import content, queries, rerun_commands
 from clew.server.v1.runs.run_progress import database_version
-
-_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin | None) -> ASGIApp:
@@ -63,7 +61,7 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     app.add_exception_handler(Exception, _handle_unexpected_error)
     app.add_api_route("/healthz", _healthz, include_in_schema=False)
     app.add_api_route("/readyz", _readyz, include_in_schema=False)
-    app.add_api_route("/metrics", _metrics, include_in_schema=False)
+    app.add_api_route("/metrics", respond_with_metrics, include_in_schema=False)
     app.add_api_route("/logout", log_out, methods=["POST"], include_in_schema=False)
     app.include_router(kfp)
     for module in (ingest, record_download, queries, content, rerun_commands):
@@ -130,11 +128,6 @@ def _readyz(request: Request) -> Response:
     return Response("ok\n", media_type="text/plain")
 
 
-def _metrics(request: Request) -> Response:
-    metrics: Metrics = request.app.state.metrics
-    return Response(metrics.text(), headers={"Content-Type": _PROMETHEUS})
-
-
 async def _handle_clew_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ClewError)
     return error_response(request.url.path, error, user=_user(request))
@@ -185,6 +178,6 @@ async def _handle_unexpected_error(request: Request, _: Exception) -> Response:
 
 
 def _user(request: Request) -> str | None:
-    """Who made the request: only authenticated requests come this far."""
+    """The user who made the request: only authenticated requests get here."""
     service: Service = request.app.state.service
     return None if service.backend is None else service.backend.user

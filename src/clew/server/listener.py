@@ -12,9 +12,10 @@ from pathlib import Path
 import uvicorn
 
 from clew.errors import ClewError
+from clew.pipelines.runner.run_types import ClusterOptions
 from clew.project_directory import ProjectDirectory
 from clew.server.app import build_app
-from clew.server.catalogue.samples import add_samples
+from clew.server.catalogue.pipelines.samples import add_samples
 from clew.server.http.client_limits import Limits
 from clew.server.http.client_timeouts import make_protocol
 from clew.server.log_format import configure
@@ -74,6 +75,7 @@ def serve(
     graph: str | None = None,
     runs: int | None = None,
     on_host: bool = False,
+    cluster: ClusterOptions | None = None,
     token_secret: str | None = None,
     apps_port: int | None = None,
     apps_origin: str | None = None,
@@ -86,13 +88,13 @@ def serve(
 
     `ports`: it listens on the first one that is free; `workloads`: what runs notebooks,
     TensorBoards and volumes, and what is proxied; it is closed at the end; `command`: as the user
-    knows it, for hints; `graph`: a PostgreSQL address that overrides the settings; `runs`: how
-    many pipeline runs may run at once; `on_host`: run container components as processes, without
-    their images; `token_secret`: the Kubernetes Secret that holds the token; `apps_port`: the port
-    of the targets, the next one if None; `apps_origin`: the origin of the targets as browsers see
-    it; `samples`: add the sample pipelines; `spawner_config`: the defaults of the notebook form,
-    instead of the project's; `started`: called once the server listens, with its
-    address, the token, and the address of the targets.
+    knows it, for hints; `graph`: a PostgreSQL address that overrides the settings; `runs`: how many
+    pipeline runs may run at once; `on_host`: run container components as processes, without their
+    images; `cluster`: run tasks there, as Pods; `token_secret`: the Kubernetes Secret that holds
+    the token; `apps_port`: the port of the targets, the next one if None; `apps_origin`: the origin
+    of the targets as browsers see it; `samples`: add the sample pipelines; `spawner_config`: the
+    defaults of the notebook form, instead of the project's; `started`: called once the server
+    listens, with its address, the token, and the address of the targets.
     """
     settings = replace(settings, graph=graph or settings.graph)
     token = settings.token or _load_token(directory, token_secret)
@@ -123,7 +125,7 @@ def serve(
     service.backend = workloads.backend
     service.spawner_file = spawner_config or service.spawner_file
     count = len(os.sched_getaffinity(0)) if runs is None else runs
-    workers = WorkerPool(service, count, on_host=on_host)
+    workers = WorkerPool(service, count, on_host=on_host, cluster=cluster)
     schedules = ScheduleLoop(service)
     repeats = RepeatPool(service)
     try:

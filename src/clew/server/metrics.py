@@ -5,6 +5,7 @@ The run counts come from the database at each scrape, so they cover all servers 
 
 from collections.abc import Iterator
 
+from fastapi import Request, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -16,6 +17,8 @@ from clew.server.server_state import Service
 
 STATES = ("queued", "running", "succeeded", "failed", "canceled")
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
@@ -47,6 +50,11 @@ class Metrics:
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
+
+
+def respond_with_metrics(request: Request) -> Response:
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.text(), headers={"Content-Type": _PROMETHEUS})
 
 
 class _Runs(Collector):

@@ -5,11 +5,11 @@ import sys
 from typing import TypedDict
 
 from clew.server.server_state import Service
-from clew.settings import without_own
+from clew.settings import remove_own_variables
 
 
 class WorkerOptions(TypedDict):
-    """What `subprocess` and `asyncio` need to start it."""
+    """The arguments with which `subprocess` and `asyncio` start it."""
 
     cwd: str
     env: dict[str, str]
@@ -25,7 +25,7 @@ def worker_command(messages: int) -> list[str]:
 
 def worker_options(service: Service, messages: int) -> WorkerOptions:
     """It gets the project and the address of the graph, and no credentials of the server."""
-    environ = without_own()
+    environ = remove_own_variables()
     environ["CLEW_PROJECT"] = str(service.directory.root)
     if service.settings.graph:
         environ["CLEW_GRAPH"] = service.settings.graph

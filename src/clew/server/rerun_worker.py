@@ -21,135 +21,81 @@ import msgspec
 from clew import settings
 from clew.api.local.checkouts import commit_files
 from clew.api.local.project import LocalProject, open_local_project
-from clew.api.local.recreate import Recreation
-from clew.api.local.recreation_sources import ClientFiles
+from clew.api.local.recreation.content_sources import ClientFiles
+from clew.api.local.recreation.recreate import Recreation
 from clew.api.local.repeat import repeat
 from clew.api.pipeline_artifacts import is_run
-from clew.api.remote.caller_paths import ClientPaths
-from clew.api.remote.checkouts import UploadedCheckout
+from clew.api.remote.messages import (
+    CommitCommand,
+    ConfirmCommand,
+    RecreateCommand,
+    RepeatCommand,
+    RerunCommand,
+)
 from clew.documents.document import Document
-from clew.documents.ids import Digest, TaskId, Uid
+from clew.documents.ids import TaskId, Uid
 from clew.errors import ClewError
 from clew.replay.sandbox.initial_files import Entry
 from clew.server.catalogue.repeat_requests import uid_of_task
 from clew.store import Store
 
 Say = Callable[[str], None]
-Secrets = dict[str, str]
-"""Secrets from the client, which no record contains: by name of variable or path of file."""
 
 
-class SentFile(msgspec.Struct):
-    """A file of the client whose content is already in the store."""
+def perform(command: RerunCommand, project: LocalProject, say: Say) -> Document:
+    match command:
+        case RepeatCommand():
+            return _repeat(command, project, say)
+        case ConfirmCommand():
+            return project.diff(command.a, command.b, confirm=True)
+        case CommitCommand():
+            return commit_files(
+                project,
+                *command.checkout.read(),
+                message=command.message,
+                network=command.network,
+                gpu=command.gpu,
+                quiet=command.quiet,
+                say=say,
+            )
+        case RecreateCommand():
+            with Store(project.directory.store) as store:
+                recreation = Recreation(
+                    project,
+                    store,
+                    command.target,
+                    network=command.network,
+                    gpu=command.gpu,
+                    elsewhere=ClientFiles(command.asker.here(), command.brought),
+                )
+                return recreation.run(say)
 
-    digest: Digest
-    size: int
-    mode: int
-    mtime: int
 
+def _repeat(command: RepeatCommand, project: LocalProject, say: Say) -> Document:
+    def uid_of(task: TaskId) -> Uid | None:
+        return None if command.request is None else uid_of_task(command.request, task)
 
-class Repeat(msgspec.Struct, tag="repeat"):
-    """`clew repeat`."""
-
-    id: str
-    parameters: dict[int, str] = {}
-    files: dict[str, SentFile] = {}
-    """The files that parameters refer to, by the parameter's text."""
-    network: bool = False
-    gpu: bool = False
-    incremental: bool = False
-    quiet: bool = True
-    secrets: Secrets = {}
-    request: Uid | None = None
-    """The id of a queued repeat. The uids of its executions follow from it, so that a repeat that
-    was interrupted goes on with what it has not recorded."""
-
-    def do(self, project: LocalProject, say: Say) -> Document:
-        if is_run(self.id):
-            return project.pipelines.repeat(self.id, say=say, uid_of=self._uid_of_task)
-        return repeat(
-            project,
-            self.id,
-            parameters=self.parameters,
-            network=self.network,
-            gpu=self.gpu,
-            incremental=self.incremental,
-            keep=None,
-            quiet=self.quiet,
-            say=say,
-            bring=self._find_file,
-            uid=self.request,
-        )
-
-    def _uid_of_task(self, task: TaskId) -> Uid | None:
-        return None if self.request is None else uid_of_task(self.request, task)
-
-    def _find_file(self, word: str) -> Entry | None:
-        file = self.files.get(word)
+    def find_file(word: str) -> Entry | None:
+        file = command.files.get(word)
         if file is None:
             return None
         return Entry("file", file.mode, file.mtime, file.size, file.digest)
 
-
-class Confirm(msgspec.Struct, tag="confirm"):
-    """`clew diff --confirm`."""
-
-    a: str
-    b: str
-    secrets: Secrets = {}
-
-    def do(self, project: LocalProject, say: Say) -> Document:
-        return project.diff(self.a, self.b, confirm=True)
-
-
-class Commit(msgspec.Struct, tag="commit"):
-    """`clew commit` of a client's checkout, whose files are already in the store."""
-
-    checkout: UploadedCheckout
-    message: str | None = None
-    network: bool = False
-    gpu: bool = False
-    quiet: bool = True
-    secrets: Secrets = {}
-
-    def do(self, project: LocalProject, say: Say) -> Document:
-        return commit_files(
-            project,
-            *self.checkout.read(),
-            message=self.message,
-            network=self.network,
-            gpu=self.gpu,
-            quiet=self.quiet,
-            say=say,
-        )
-
-
-class Recreate(msgspec.Struct, tag="recreate"):
-    """`clew recreate`, except for writing the file, which the client does."""
-
-    target: str
-    asker: ClientPaths
-    brought: dict[str, str] = {}
-    """The uploaded files: their paths by digest."""
-    network: bool = False
-    gpu: bool = False
-    secrets: Secrets = {}
-
-    def do(self, project: LocalProject, say: Say) -> Document:
-        elsewhere = ClientFiles(self.asker.here(), self.brought)
-        with Store(project.directory.store) as store:
-            recreation = Recreation(
-                project,
-                store,
-                self.target,
-                network=self.network,
-                gpu=self.gpu,
-                elsewhere=elsewhere,
-            )
-            return recreation.run(say)
-
-
-Command = Repeat | Confirm | Commit | Recreate
+    if is_run(command.id):
+        return project.pipelines.repeat(command.id, say=say, uid_of=uid_of)
+    return repeat(
+        project,
+        command.id,
+        parameters=command.parameters,
+        network=command.network,
+        gpu=command.gpu,
+        incremental=command.incremental,
+        keep=None,
+        quiet=command.quiet,
+        say=say,
+        bring=find_file,
+        uid=command.request,
+    )
 
 
 def main(descriptor: int) -> None:
@@ -162,10 +108,11 @@ def main(descriptor: int) -> None:
         try:
             document = json.loads(sys.stdin.buffer.readline())
             threading.Thread(target=_end_with_server, daemon=True).start()
-            command: Command = msgspec.convert(document, type=Command, str_keys=True)
+            command: RerunCommand = msgspec.convert(document, type=RerunCommand, str_keys=True)
             with open_local_project(settings.load()) as project:
                 project.secrets = project.secrets.only_given(command.secrets)
-                send(answer=command.do(project, lambda text: send(said=text)).as_json())
+                result = perform(command, project, lambda text: send(said=text))
+                send(answer=result.as_json())
         except ClewError as error:
             send(**error.as_json())
         except Exception as error:

@@ -9,8 +9,8 @@ from clew.pipelines.runs import pipeline_specs
 from clew.pipelines.runs.run_queue import NewRun
 from clew.pipelines.spec import arguments, parser
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments, pipelines, versions
-from clew.server.parsing import compiled_pipelines
+from clew.server.catalogue.pipelines import experiments, pipelines, versions
+from clew.server.parsers import compiled_pipelines
 
 
 @dataclass(frozen=True)

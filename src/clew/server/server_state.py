@@ -10,7 +10,7 @@ from http import HTTPStatus
 from clew.api.local.project import LocalProject
 from clew.errors import ClewError, NotFound
 from clew.project_directory import ProjectDirectory
-from clew.prov.graph import Graph
+from clew.prov.graph import Graph, MayRead
 from clew.server.polling_feed import Feeds
 from clew.settings import Settings
 from clew.workloads.backend import Backend
@@ -49,13 +49,13 @@ class Service:
         self.feeds = Feeds()
         """The runs and logs that clients follow."""
         self.backend: Backend | None = None
-        """What runs notebooks, TensorBoards and volumes; None: nothing does."""
+        """The back end of notebooks, TensorBoards and volumes; None: there is none."""
         self.spawner_file = directory.path / SPAWNER_FILE
         """The administrator's defaults of the notebook form; it need not exist."""
         self._idle: list[LocalProject] = []
 
     def workloads(self) -> Backend:
-        """What runs notebooks, TensorBoards and volumes."""
+        """The back end of notebooks, TensorBoards and volumes."""
         if self.backend is None:
             raise NotFound(
                 "this server does not run notebooks, TensorBoards or volumes", hint="clew up"
@@ -68,8 +68,9 @@ class Service:
         return SpawnerConfig(self.spawner_file, bundled=self.workloads().kind)
 
     @contextmanager
-    def project(self) -> Iterator[LocalProject]:
-        """Borrow an open project for one request.
+    def project(self, may_read: MayRead | None = None) -> Iterator[LocalProject]:
+        """Borrow an open project for one request, whose caller may read these namespaces of the
+        cluster (`namespace_access`).
 
         After a failure of the server, such as a lost database, the project and all idle ones are
         closed, since they may share the cause; after bad input they can be used again.
@@ -81,6 +82,7 @@ class Service:
             project = LocalProject(
                 self.directory, self.settings, environ={}
             )  # no variable of the server reaches a repeat
+        project.restrict(may_read)
         try:
             yield project
         except ClewError as error:

@@ -6,7 +6,7 @@ import threading
 import time
 
 from clew.api.local.status import measure_disk_usage, measure_store
-from clew.documents.activities import StorageUse
+from clew.documents.project.activities import StorageUse
 from clew.errors import ClewError
 from clew.server.server_state import Service
 

@@ -71,7 +71,7 @@ def include(app: FastAPI) -> None:
 
 
 def is_of_browser(request: Request) -> bool:
-    """Whether somebody opened this address in a browser, and it is not that of an API."""
+    """Whether a browser navigates to this address, and it is not that of an API."""
     if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
         return False
     return not any(segment in _APIS for segment in request.url.path.split("/"))

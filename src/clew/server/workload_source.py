@@ -1,4 +1,4 @@
-"""What runs notebooks, TensorBoards and volumes, and how the proxy finds them.
+"""The back end of notebooks, TensorBoards and volumes, and how the proxy finds them.
 
 There are three sources: a file of addresses, the cluster, and this machine, where the server itself
 starts and ends them.
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.documents.workloads import Culling
+from clew.documents.workloads.workload import Culling
 from clew.kube.objects import Key
 from clew.project_directory import ProjectDirectory
 from clew.server.proxy.targets import KINDS, Resolver, TargetFile, TargetKey

@@ -59,7 +59,7 @@ def list_members(store: Path, cache: Path, digest: Digest) -> Members:
         return {bytes.fromhex(key): Member(*value) for key, value in known.items()}
     try:
         with Store(store) as contents, tempfile.TemporaryFile() as file:
-            if contents.size(digest) > _LARGEST:  # whatever the record says
+            if contents.size(digest) > _LARGEST:  # independent of what the record claims
                 return {}
             file.writelines(contents.read(digest))
             found = dict(_hash_members(file))
@@ -107,14 +107,14 @@ class _Room:
     def __init__(self) -> None:
         self._left = _UNPACKED
 
-    def take(self, count: int) -> None:
+    def spend(self, count: int) -> None:
         self._left -= count
         if self._left < 0:
             raise ValueError("the archive unpacks to too many bytes")
 
     def read(self, member: IO[bytes]) -> Iterator[bytes]:
         while piece := member.read(_PIECE):
-            self.take(len(piece))
+            self.spend(len(piece))
             yield piece
 
 
@@ -158,6 +158,6 @@ def _tar_members(file: IO[bytes], start: bytes) -> Iterator[tuple[str, Iterator[
     with _Tar.open(fileobj=file, mode="r|") as archive:
         for info in archive:
             if not info.isreg():
-                room.take(info.size)  # which `tarfile` skips
+                room.spend(info.size)  # which `tarfile` skips
             elif member := archive.extractfile(info):
                 yield info.name, room.read(member)

@@ -23,7 +23,8 @@ def check_store(path: Path, index: Index, reader: ContentReader) -> CheckReport:
     with SweepBlocker(path):
         checking = _Check(path / "packs", index, reader)
         try:
-            checking.run()
+            with index.snapshot():
+                checking.run()
         except Damaged as error:  # the index cannot even be read
             checking.problems.append(Problem(f"{error.message}; {REBUILD_HINT}", "index.db"))
         return CheckReport(checking.checked, checking.problems)

@@ -12,8 +12,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from clew.disk_reserve import NO_ROOM, is_full
 from clew.errors import MAKE_ROOM, Busy, ClewError, Damaged, Full, NotAllowed, NotFound
-from clew.reserve_file import NO_ROOM, is_full
 
 REBUILD_HINT = "delete it: it is rebuilt from the packs"
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}

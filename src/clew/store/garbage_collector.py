@@ -18,8 +18,8 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from clew.disk_reserve import NO_ROOM
 from clew.errors import Busy
-from clew.reserve_file import NO_ROOM
 from clew.store.content_reader import ContentReader
 from clew.store.errors import from_os
 from clew.store.index import Index
@@ -112,7 +112,8 @@ class Sweep:
         return [digest for digest in self._index.contents() if digest not in self._marked]
 
     def _estimate(self) -> Reclaimed:
-        """What would be freed: unused packs, and the unused part of packs that would be copied."""
+        """The bytes that would be freed: unused packs, and the unused part of packs that would be
+        copied."""
         freed = 0
         for size, needed_bytes in self._weights().values():
             if needed_bytes * 2 <= size:

@@ -6,8 +6,9 @@ store is in this module.
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,6 +113,17 @@ class Index:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads inside see the same state, whatever other processes write meanwhile."""
+        with self._errors():
+            self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.Error):  # the file may be damaged
+                self._db.execute("ROLLBACK")
 
     def close(self) -> None:
         self._db.close()
@@ -349,7 +361,7 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA cache_size = -32768")
             if version < VERSION:
-                db.execute("PRAGMA journal_mode = WAL")
+                _use_wal(db)
                 db.executescript(
                     f"BEGIN IMMEDIATE; {_TABLES}; PRAGMA user_version = {VERSION}; COMMIT"
                 )
@@ -357,6 +369,19 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Change the mode, which does not wait by itself for another process that also does it."""
+    until = time.monotonic() + _BUSY_TIMEOUT
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def open_in_memory() -> Index:

@@ -33,7 +33,10 @@ _FILES = b"files/"
 _PAGES = {
     b"": ("page.html", "text/html; charset=utf-8"),
     b"page.css": ("page.css", "text/css; charset=utf-8"),
-    b"page.js": ("page.js", "text/javascript; charset=utf-8"),
+    **{
+        name.encode(): (name, "text/javascript; charset=utf-8")
+        for name in ("page.js", "dom.js", "requests.js", "uploads.js")
+    },
 }
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -129,7 +132,7 @@ def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
             limit=_number(query.get("limit"), MAX_ENTRIES),
             containing=query.get("containing", ""),
         )
-        return JSONResponse(listing, headers={"Cache-Control": "no-store"})
+        return JSONResponse(listing.as_json(), headers={"Cache-Control": "no-store"})
     return FileResponse(
         volume,
         path,

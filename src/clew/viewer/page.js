@@ -1,13 +1,13 @@
-// The page of the viewer. What is seen is in the address: #/DIR/?show=FILE&sort=size&order=desc
-// Names in addresses are as the server wrote them (`href`), so any name works, also one that is no text.
+// The page of the viewer. The address holds the view: #/DIR/?show=FILE&sort=size&order=desc
+// Names in addresses are as the server wrote them (`href`), so any name works, also one that is not UTF-8.
 
-const PIECE = 32 * 2 ** 20; // of an upload: what is sent again at worst
-const AT_ONCE = 2; // uploads
-const TRIES = 8;
-const EDITABLE = 2 * 2 ** 20;
-const GLIMPSE = 256 * 2 ** 10; // of a text that is too long to edit
+import { $, ask, attempt, element, formatBytes } from "./dom.js";
+import { request } from "./requests.js";
+import { addUploads, isUploading } from "./uploads.js";
 
-const $ = (id) => document.getElementById(id);
+const MAX_EDITABLE_BYTES = 2 * 2 ** 20;
+const PREVIEW_BYTES = 256 * 2 ** 10; // of a text that is too long to edit
+
 const shows = {
   picture: /\.(png|jpe?g|gif|webp|avif|bmp|ico|svg)$/i,
   sound: /\.(mp3|wav|ogg|oga|flac|m4a|opus)$/i,
@@ -21,7 +21,7 @@ let open = null; // the file in the preview: {href, etag, text, ends, area}
 
 // -- the address
 
-// Somebody else may have written the address: its names stay names, and lead nowhere else.
+// The address may come from an attacker: its names stay names, and lead nowhere else.
 const named = (href) => { try { return decodeURIComponent(href); } catch { return href; } };
 const dots = (part) => /^(\.|%2e){1,2}$/i.test(part);
 const clean = (part) => (dots(part) ? "" : /^[\w.~%-]*$/.test(part) ? part : encodeURIComponent(named(part)));
@@ -49,65 +49,7 @@ function address(change) {
 const go = (change) => { location.hash = address(change); };
 const join = (path, href) => (path ? `${path}/${href}` : href);
 
-// -- asking the server
-
-class Refused extends Error {
-  constructor(status, said, headers) { super(said); this.status = status; this.headers = headers; }
-}
-
-async function ask(path, { query = "", ...more } = {}) {
-  const answer = await fetch(`files/${path}${query}`, more);
-  if (!answer.ok) {
-    const said = await answer.json().catch(() => ({}));
-    throw new Refused(answer.status, said.title ?? `${answer.status} ${answer.statusText}`, answer.headers);
-  }
-  return answer;
-}
-
-function tell(problem) {
-  $("problem").textContent = problem ? problem.message ?? String(problem) : "";
-  $("problem").hidden = !problem;
-}
-
-async function trying(action) {
-  try { tell(); return await action(); } catch (problem) { tell(problem); return undefined; }
-}
-
-function question(text, { value = null, yes = "OK" } = {}) {
-  const dialog = $("ask");
-  $("question").textContent = text;
-  $("yes").textContent = yes;
-  $("answer").hidden = value === null;
-  $("answer").value = value ?? "";
-  dialog.returnValue = "";
-  dialog.showModal();
-  (value === null ? $("yes") : $("answer")).focus();
-  if (value) $("answer").setSelectionRange(0, value.includes(".") ? value.lastIndexOf(".") : value.length);
-  return new Promise((done) => {
-    dialog.onclose = () => done(dialog.returnValue !== "yes" ? null : value === null ? true : $("answer").value.trim() || null);
-  });
-}
-$("answer").addEventListener("keydown", (event) => {
-  if (event.key !== "Enter") return;
-  event.preventDefault();
-  event.stopPropagation(); // it answers, and opens nothing
-  $("ask").close("yes");
-});
-
 // -- the directory
-
-const element = (name, properties = {}, ...inside) => {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...inside);
-  return made;
-};
-
-function bytes(size) {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let step = 0;
-  while (size >= 1000 && step < units.length - 1) { size /= 1000; step += 1; }
-  return `${step && size < 10 ? size.toFixed(1) : Math.round(size)} ${units[step]}`;
-}
 
 const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const marks = { folder: "▸", file: "·", link: "↗", other: "?" };
@@ -119,7 +61,7 @@ async function list(offset = 0) {
   const mine = lists += 1;
   const query = new URLSearchParams({ sort: place.sort, order: place.order, offset });
   if ($("filter").value) query.set("containing", $("filter").value);
-  const found = await (await ask(place.path ? `${place.path}/` : "", { query: `?${query}` })).json();
+  const found = await (await request(place.path ? `${place.path}/` : "", { query: `?${query}` })).json();
   if (mine !== lists) return;
   if (offset) found.entries = [...listing.entries, ...found.entries];
   listing = found;
@@ -167,7 +109,7 @@ function row(entry, index) {
   }
   const made = element("tr", { className: entry.kind, tabIndex: -1, onclick: () => choose(index) },
     first,
-    element("td", { className: "number", textContent: kind === "file" ? bytes(entry.size) : "" }),
+    element("td", { className: "number", textContent: kind === "file" ? formatBytes(entry.size) : "" }),
     element("td", { className: "when", textContent: when.format(new Date(entry.modified)), title: entry.modified }),
     acts);
   return made;
@@ -181,7 +123,7 @@ function choose(index, focus = true) {
   if (focus) rows[index]?.scrollIntoView({ block: "nearest" });
 }
 
-// -- what can be done
+// -- actions
 
 function enter(entry) {
   const kind = leads(entry);
@@ -194,13 +136,13 @@ function download(entry) {
 }
 
 async function rename(entry) {
-  const name = await question(`Rename ${entry.name}`, { value: entry.name, yes: "Rename" });
+  const name = await ask(`Rename ${entry.name}`, { value: entry.name, yes: "Rename" });
   if (!name || name === entry.name) return;
   const path = name.startsWith("/")
     ? name.slice(1).split("/").map(encodeURIComponent).join("/")
     : join(place.path, name.split("/").map(encodeURIComponent).join("/"));
-  await trying(async () => {
-    await ask(join(place.path, entry.href), { method: "POST", query: `?rename=${path}` });
+  await attempt(async () => {
+    await request(join(place.path, entry.href), { method: "POST", query: `?rename=${path}` });
     if (place.show === entry.href) go({ show: "" });
     await list();
   });
@@ -208,19 +150,19 @@ async function rename(entry) {
 
 async function remove(entry) {
   const whole = entry.kind === "folder" ? " and everything in it" : "";
-  if (!(await question(`Delete ${entry.name}${whole}? This cannot be undone.`, { yes: "Delete" }))) return;
-  await trying(async () => {
-    await ask(join(place.path, entry.href), { method: "DELETE", query: whole ? "?everything=true" : "" });
+  if (!(await ask(`Delete ${entry.name}${whole}? This cannot be undone.`, { yes: "Delete" }))) return;
+  await attempt(async () => {
+    await request(join(place.path, entry.href), { method: "DELETE", query: whole ? "?everything=true" : "" });
     if (place.show === entry.href) { open = null; go({ show: "" }); }
     await list();
   });
 }
 
 async function make() {
-  const name = await question("New directory", { value: "", yes: "Make" });
+  const name = await ask("New directory", { value: "", yes: "Make" });
   if (!name) return;
-  await trying(async () => {
-    await ask(join(place.path, encodeURIComponent(name)), { method: "POST", query: "?make=folder" });
+  await attempt(async () => {
+    await request(join(place.path, encodeURIComponent(name)), { method: "POST", query: "?make=folder" });
     await list();
   });
 }
@@ -232,7 +174,7 @@ const changed = () => Boolean(open?.area && open.area.value !== open.text);
 async function preview() {
   const href = place.show;
   if (open && open.path === place.path && open.href === href) return;
-  if (changed() && !(await question(`Leave ${named(open.href)} without saving?`, { yes: "Leave" }))) {
+  if (changed() && !(await ask(`Leave ${named(open.href)} without saving?`, { yes: "Leave" }))) {
     history.replaceState(null, "", address({ path: open.path, show: open.href }));
     place = read();
     return;
@@ -250,15 +192,15 @@ async function preview() {
   if (shows.picture.test(name)) $("content").append(element("img", { src: `files/${path}`, alt: name }));
   else if (shows.sound.test(name)) $("content").append(element("audio", { src: `files/${path}`, controls: true }));
   else if (shows.film.test(name)) $("content").append(element("video", { src: `files/${path}`, controls: true }));
-  else await trying(() => text(path));
+  else await attempt(() => text(path));
 }
 
 async function text(path) {
   const now = open;
-  const head = await ask(path, { method: "HEAD" });
+  const head = await request(path, { method: "HEAD" });
   const size = Number(head.headers.get("content-length"));
-  const whole = size <= EDITABLE;
-  const answer = size ? await ask(path, whole ? {} : { headers: { Range: `bytes=0-${GLIMPSE - 1}` } }) : head;
+  const whole = size <= MAX_EDITABLE_BYTES;
+  const answer = size ? await request(path, whole ? {} : { headers: { Range: `bytes=0-${PREVIEW_BYTES - 1}` } }) : head;
   const data = new Uint8Array(size ? await answer.arrayBuffer() : 0);
   if (open !== now) return;
   let found;
@@ -266,13 +208,13 @@ async function text(path) {
     found = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data, { stream: !whole });
     if (found.includes("\0")) throw new TypeError();
   } catch {
-    $("content").append(element("p", { className: "quiet", textContent: `${bytes(size)} that are no text. Download it to see more.` }));
+    $("content").append(element("p", { className: "quiet", textContent: `${formatBytes(size)} that are no text. Download it to see more.` }));
     return;
   }
   const ends = /\r\n/.test(found) ? (/(^|[^\r])\n/.test(found) ? null : "\r\n") : "\n"; // a text area knows only one kind
   const editable = whole && ends !== null && !/\r(?!\n)/.test(found) && listing?.writable;
   if (!editable) {
-    const why = whole ? "" : `The first ${bytes(data.length)} of ${bytes(size)}.`;
+    const why = whole ? "" : `The first ${formatBytes(data.length)} of ${formatBytes(size)}.`;
     if (why) $("content").append(element("p", { className: "quiet", textContent: why }));
   }
   const area = element("textarea", { value: found, readOnly: !editable, spellcheck: false, ariaLabel: `Text of ${named(now.href)}` });
@@ -285,14 +227,14 @@ async function save() {
   if (!open?.area) return;
   const value = open.area.value;
   const body = new Blob([open.ends === "\r\n" ? value.replaceAll("\n", "\r\n") : value]);
-  await trying(async () => {
-    const put = (headers) => ask(open.file, { method: "PUT", body, headers });
+  await attempt(async () => {
+    const put = (headers) => request(open.file, { method: "PUT", body, headers });
     let answer;
     try {
       answer = await put({ "If-Match": open.etag });
     } catch (problem) {
       if (problem.status !== 412) throw problem;
-      if (!(await question("Somebody else changed it meanwhile. Replace their text by yours?", { yes: "Replace" }))) return;
+      if (!(await ask("Somebody else changed it meanwhile. Replace their text by yours?", { yes: "Replace" }))) return;
       answer = await put({});
     }
     open.etag = answer.headers.get("etag");
@@ -301,121 +243,17 @@ async function save() {
   });
 }
 
-// -- uploads
+const upload = (files) => addUploads(files, place.path ? [place.path] : [], () => list());
 
-const waiting = [];
-let under = 0;
-
-function send(files) {
-  for (const file of files) {
-    const line = element("div", { className: "upload" });
-    const bar = element("progress", { max: file.size || 1, value: 0, ariaLabel: `Upload of ${file.name}` });
-    const said = element("span", { className: "said quiet", textContent: "waits" });
-    const upload = { file, path: join(place.path, encodeURIComponent(file.name)), line, bar, said, stop: new AbortController() };
-    const cancel = element("button", { textContent: "Cancel", onclick: () => upload.stop.abort() });
-    line.append(element("span", { className: "name", textContent: file.name }), bar, said, cancel);
-    $("uploads").append(line);
-    waiting.push(upload);
-  }
-  $("uploads").hidden = false;
-  next();
-}
-
-function next() {
-  while (under < AT_ONCE && waiting.length) {
-    under += 1;
-    carry(waiting.shift()).finally(() => { under -= 1; next(); });
-  }
-}
-
-async function carry(upload) {
-  try {
-    await whole(upload);
-    upload.bar.value = upload.bar.max;
-    upload.said.textContent = bytes(upload.file.size);
-    await list();
-  } catch (problem) {
-    upload.line.classList.add("failed");
-    upload.said.textContent = upload.stop.signal.aborted ? "canceled" : problem.message;
-    if (upload.stop.signal.aborted) fetch(`files/${upload.path}`, { method: "DELETE", headers: { "Upload-Key": keyOf(upload.file) } });
-  }
-  const button = upload.line.querySelector("button");
-  button.textContent = "Dismiss";
-  button.onclick = () => { upload.line.remove(); $("uploads").hidden = !$("uploads").children.length; };
-}
-
-const keyOf = (file) => `${file.size}-${file.lastModified}`;
-
-async function whole(upload) {
-  const { file, path } = upload;
-  let condition = { "If-None-Match": "*" };
-  let offset = null;
-  let tries = 0;
-  for (;;) {
-    try {
-      offset ??= await here(path, file);
-      const end = Math.min(offset + PIECE, file.size);
-      const part = offset < end ? `${offset}-${end - 1}` : "*"; // all is there: it is only put in its place
-      const range = file.size ? { "Content-Range": `bytes ${part}/${file.size}`, "Upload-Key": keyOf(file) } : {};
-      await piece(upload, offset, file.slice(offset, end), { ...range, ...condition });
-      offset = end;
-      tries = 0;
-      if (offset >= file.size) return;
-    } catch (problem) {
-      if (upload.stop.signal.aborted) throw problem;
-      if (problem.status === 412) {
-        if (!(await question(`There is a ${file.name} already. Replace it?`, { yes: "Replace" }))) throw new Error("kept the one that is there");
-        condition = {};
-      } else if (problem.status && problem.status < 500 && problem.status !== 409 && problem.status !== 408) throw problem;
-      else {
-        tries += 1;
-        if (tries > TRIES || problem.status === 507) throw problem;
-        upload.said.textContent = "goes on in a moment";
-        await new Promise((done) => { setTimeout(done, Math.min(500 * 2 ** tries, 15000)); });
-      }
-      offset = null; // what of it arrived is asked for
-    }
-  }
-}
-
-async function here(path, file) {
-  if (!file.size) return 0;
-  const answer = await ask(path, { method: "HEAD", headers: { "Upload-Key": keyOf(file) } });
-  return Number(answer.headers.get("upload-offset"));
-}
-
-function piece(upload, offset, data, headers) {
-  return new Promise((done, failed) => {
-    const request = new XMLHttpRequest(); // fetch does not tell how far it is
-    const stop = () => { request.abort(); failed(new Error("canceled")); };
-    request.open("PUT", `files/${upload.path}`);
-    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
-    request.upload.onprogress = (event) => {
-      upload.bar.value = offset + event.loaded;
-      upload.said.textContent = `${bytes(offset + event.loaded)} of ${bytes(upload.file.size)}`;
-    };
-    request.onload = () => {
-      if (request.status < 300) return done();
-      let said;
-      try { said = JSON.parse(request.responseText).title; } catch { said = `${request.status} ${request.statusText}`; }
-      return failed(new Refused(request.status, said));
-    };
-    request.onerror = () => failed(new Error("the connection broke"));
-    request.onloadend = () => upload.stop.signal.removeEventListener("abort", stop);
-    upload.stop.signal.addEventListener("abort", stop);
-    if (upload.stop.signal.aborted) stop(); else request.send(data);
-  });
-}
-
-// -- the hand and the keyboard
+// -- mouse and keyboard
 
 $("make").onclick = make;
 $("send").onclick = () => $("picked").click();
-$("picked").onchange = () => { send([...$("picked").files]); $("picked").value = ""; };
-$("more").onclick = () => trying(() => list(listing.entries.length));
+$("picked").onchange = () => { upload([...$("picked").files]); $("picked").value = ""; };
+$("more").onclick = () => attempt(() => list(listing.entries.length));
 $("close").onclick = () => go({ show: "" });
 $("save").onclick = save;
-$("filter").oninput = () => { chosen = -1; trying(() => list()); };
+$("filter").oninput = () => { chosen = -1; attempt(() => list()); };
 for (const head of document.querySelectorAll("th button")) {
   head.onclick = () => {
     const { sort } = head.dataset;
@@ -429,7 +267,7 @@ document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) do
 document.addEventListener("drop", (event) => {
   event.preventDefault();
   document.body.classList.remove("over");
-  if (listing?.writable) send([...event.dataTransfer.files]);
+  if (listing?.writable) upload([...event.dataTransfer.files]);
 });
 
 document.addEventListener("keydown", (event) => {
@@ -460,14 +298,14 @@ document.addEventListener("keydown", (event) => {
   if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
 });
 
-addEventListener("beforeunload", (event) => { if (changed() || under) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (changed() || isUploading()) event.preventDefault(); });
 addEventListener("hashchange", () => arrive());
 
 async function arrive() {
   const before = place;
   place = read();
   if (before.path !== place.path) { chosen = -1; $("filter").value = ""; }
-  await trying(async () => {
+  await attempt(async () => {
     if (!listing || before.path !== place.path || before.sort !== place.sort || before.order !== place.order) await list();
     else draw();
     await preview();

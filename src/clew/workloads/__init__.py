@@ -3,11 +3,12 @@
     backend             what runs them: the interface of the local machine and of a cluster
     forms               the administrator's form defaults, and a filled-in form to resources
     notebooks, tensorboards, volumes   their state in plain words, and their list entries
-    listings            all of them, and what forms offer
+    resource_lists      all of them, and what forms offer
     changes             create, edit and delete resources
     log_stream          the log of a container
     details             everything about one resource
-    quotas              how much of a quota is used
+    quotas, events      how much of a quota is used; events about resources
+    active_workloads    what runs, for the first page
     local               a back end with child processes as notebooks and directories as volumes
 
 Resources have the shape of Kubernetes in both back ends: the same custom resources as plain JSON.

@@ -1,12 +1,12 @@
-"""What runs now, or cannot run, for the first page."""
+"""List the workloads that run, start, or cannot run, for the first page."""
 
 from typing import Literal
 
-from clew.documents.activities import ActiveWorkload
-from clew.documents.kubeflow import NotebookItem, TensorboardItem
+from clew.documents.project.activities import ActiveWorkload
+from clew.documents.workloads.kubeflow import NotebookItem, TensorboardItem
 from clew.workloads.backend import Backend
 from clew.workloads.forms.spawner_config import FormDefaults
-from clew.workloads.listings import list_notebooks, list_tensorboards
+from clew.workloads.resource_lists import list_notebooks, list_tensorboards
 
 _HIDDEN = ("stopped", "terminating")
 _URGENT = ("error", "warning", "unavailable")

@@ -1,4 +1,4 @@
-"""The interface of what runs notebooks, TensorBoards and volumes: this machine, or a cluster.
+"""The interface of back ends of notebooks, TensorBoards and volumes: this machine, or a cluster.
 
 Resources are plain JSON with the fields that Kubernetes gives them, including
 `metadata.{name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations}` and the
@@ -20,7 +20,7 @@ All methods except `follow_log` block, and may be called from any thread. They r
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol
 
-from clew.documents.workloads import Features, StorageClass
+from clew.documents.workloads.workload import Features, StorageClass
 from clew.kube.backend.log_lines import LogChunk
 from clew.kube.objects import Json, Key, Object
 from clew.workloads.programs import Programs
@@ -33,7 +33,7 @@ class Backend(Protocol):
 
     @property
     def user(self) -> str:
-        """Whom the server acts for."""
+        """The user that the server acts for."""
 
     @property
     def namespace(self) -> str:
@@ -46,8 +46,16 @@ class Backend(Protocol):
     def namespaces(self) -> Sequence[str]:
         """The namespaces that may be used."""
 
+    def may_read(self, namespace: str, *, user: str | None, groups: Sequence[str]) -> bool:
+        """Whether a user of the cluster may see what runs in a namespace; None is the server's own
+        account. The answer may be some seconds old."""
+
     def features(self) -> Features:
-        """What it can do. Cheap: asked with every page."""
+        """Its capabilities. Cheap: requested with every page."""
+
+    def set_idle_minutes(self, minutes: float | None) -> None:
+        """Stop what was not used for so long; None: nothing. NotAllowed on a cluster, where the
+        operator decides."""
 
     def version(self) -> int:
         """A number that changes whenever a resource, an event or a status changes. Cheap: asked
@@ -82,7 +90,7 @@ class Backend(Protocol):
         for its process. For a PersistentVolumeClaim: the Pods that mount it."""
 
     def read_log(self, namespace: str, pod: str, container: str, *, tail: int | None = None) -> str:
-        """What a container has printed; `tail`: at most so many of its last lines."""
+        """The output of a container; `tail`: at most so many of its last lines."""
 
     def follow_log(
         self,

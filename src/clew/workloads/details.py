@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import yaml
 
-from clew.documents.kubeflow import ResourceStatus
-from clew.documents.workloads import Condition, Container, Workload
+from clew.documents.workloads.kubeflow import ResourceStatus
+from clew.documents.workloads.workload import Condition, Container, Workload
 from clew.errors import NotFound
 from clew.kube.objects import Json, Key, Object, annotations_of, dig
 from clew.workloads import annotations

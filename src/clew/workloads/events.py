@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from clew.documents.workloads import WorkloadEvent
+from clew.documents.workloads.workload import WorkloadEvent
 from clew.kube.objects import Json, Object, dig, parse_time
 
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
@@ -23,7 +23,7 @@ def events_about(events: Iterable[Json], kind: str, name: str) -> list[Json]:
 
 
 def event_time(event: Object) -> datetime:
-    """When it happened last."""
+    """The time of its last occurrence."""
     texts = (event.get("lastTimestamp"), event.get("eventTime"), event.get("firstTimestamp"))
     found = (parse_time(text) for text in texts if isinstance(text, str))
     return next(filter(None, found), _LONG_AGO)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from clew.documents.kubeflow import GpuCount, NotebookItem, ResourceStatus
+from clew.documents.workloads.kubeflow import GpuCount, NotebookItem, ResourceStatus
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import (
     Object,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from clew.documents.workloads import Program, ProgramInstallation
+from clew.documents.workloads.workload import Program, ProgramInstallation
 
 
 class Programs(Protocol):

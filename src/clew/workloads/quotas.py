@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from clew.documents.workloads import Quota, QuotaUse
+from clew.documents.workloads.workload import Quota, QuotaUse
 from clew.errors import UsageError
 from clew.kube.objects import Object, dig
 from clew.workloads.forms.quantities import parse_quantity

@@ -1,9 +1,9 @@
 """A TensorBoard: from the form, its state in plain words, and its entry in a list."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from clew.documents.kubeflow import ResourceStatus, TensorboardItem
+from clew.documents.workloads.kubeflow import ResourceStatus, TensorboardItem
 from clew.errors import UsageError
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Json, Object, condition_of, dig, is_deleting, name_of, namespace_of
@@ -11,6 +11,7 @@ from clew.kube.resources.tensorboards import parse_logspath
 from clew.workloads import annotations
 from clew.workloads.forms.notebook_form import Form, check_resource_name
 from clew.workloads.forms.spawner_config import FormDefaults
+from clew.workloads.notebooks import matching_configurations
 
 _MAX_PATH = 4096
 
@@ -56,11 +57,12 @@ def tensorboard_status(board: Object) -> ResourceStatus:
     return ResourceStatus(phase=phase, message=message or reason, state=reason)
 
 
-def tensorboard_item(board: Object) -> TensorboardItem:
+def tensorboard_item(board: Object, pod_defaults: Iterable[Object] = ()) -> TensorboardItem:
     return TensorboardItem(
         name=name_of(board),
         namespace=namespace_of(board),
         logspath=str(dig(board, "spec", "logspath") or ""),
         age=str(dig(board, "metadata", "creationTimestamp") or ""),
         status=tensorboard_status(board),
+        configurations=matching_configurations(board, pod_defaults),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from email.utils import format_datetime
 from typing import Any
 
-from clew.documents.kubeflow import ClaimSize, ResourceStatus, ViewerState, VolumeItem
+from clew.documents.workloads.kubeflow import ClaimSize, ResourceStatus, ViewerState, VolumeItem
 from clew.errors import UsageError
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import (

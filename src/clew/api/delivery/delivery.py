@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew import log
 from clew.api.delivery import unsent
@@ -58,10 +58,10 @@ class Uploader:
         self._server = server
         self._transfer = {"for": transfer}
 
-    def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
+    def find_missing_chunks(self, chunks: Sequence[bytes]) -> set[bytes]:
         return self._missing("chunks", chunks)
 
-    def without_record(self, contents: Sequence[bytes]) -> set[bytes]:
+    def find_missing_records(self, contents: Sequence[bytes]) -> set[bytes]:
         return self._missing("contents", contents)
 
     def put_pack(self, pack: bytes, tail: bytes) -> int:
@@ -76,14 +76,21 @@ class Uploader:
         """Send the events of one execution; returns its id at the server."""
         import json
 
+        return str(json.loads(self._send_batch("/api/v1/events", batch))["executions"][0]["id"])
+
+    def send_observations(self, batch: bytes) -> None:
+        """Send what an agent of a cluster observed."""
+        self._send_batch("/api/v1/observations", batch)
+
+    def _send_batch(self, path: str, batch: bytes) -> bytes:
         import zstandard
 
         headers = {"Content-Type": "application/msgpack", "Content-Encoding": "zstd"}
         body = zstandard.ZstdCompressor(threads=-1).compress(batch)
         with self._server.open(
-            "POST", "/api/v1/events", body, headers=headers, query=self._transfer, seconds=600
+            "POST", path, body, headers=headers, query=self._transfer, seconds=600
         ) as answer:
-            return str(json.loads(answer.whole())["executions"][0]["id"])
+            return answer.whole()
 
     def _missing(self, kind: str, digests: Sequence[bytes]) -> set[bytes]:
         from clew.store.types import format_digest, parse_digest
@@ -142,9 +149,16 @@ def deliver(
     return found
 
 
-def deliver_execution(project: ProjectState, own: str, progress: Progress) -> dict[str, str | None]:
-    """Send the execution `own`, which has just ended, and all unsent ones; the fields of `own`'s
-    `Outcome`."""
+class OwnDelivery(NamedTuple):
+    """The delivery of one execution; the fields are those of `Outcome`."""
+
+    server: str | None = None
+    sent: str | None = None
+    waiting: str | None = None
+
+
+def deliver_execution(project: ProjectState, own: str, progress: Progress) -> OwnDelivery:
+    """Send the execution `own`, which has just ended, and all unsent ones."""
     try:
         server = connect_server(project.settings, project.directory.token, limit=_WAIT_SECONDS)
         found = deliver(project, server, own=own, progress=progress)
@@ -159,14 +173,14 @@ def deliver_execution(project: ProjectState, own: str, progress: Progress) -> di
     found.log_failures(project.directory)
     waits = found.waiting.get(own)
     if waits:
-        return {"waiting": waits}
+        return OwnDelivery(waiting=waits)
     sent = found.sent.get(own)
     if sent is None and own in unsent.list_unsent(project.directory):
-        return {"waiting": "another process is sending it"}
+        return OwnDelivery(waiting="another process is sending it")
     if sent is None:  # another process has sent it
         with suppress(ClewError):
             sent = server.json("GET", f"/api/v1/executions/{own}")["id"]
-    return {"server": server.url, "sent": sent}
+    return OwnDelivery(server.url, sent)
 
 
 def _send(project: ProjectState, server: Server, uid: Uid, progress: Progress) -> str | None:
@@ -186,7 +200,7 @@ def _send(project: ProjectState, server: Server, uid: Uid, progress: Progress) -
             return None
         with Store(project.directory.store, lease="push") as store:
             contents = store.hold(sorted(list_live_digests(graph, found.key)))
-            missing = uploader.without_record(contents)
+            missing = uploader.find_missing_records(contents)
             with store.start_upload(uploader, progress) as sending:
                 sending.send([digest for digest in contents if digest in missing])
                 sending.finish()

@@ -3,9 +3,8 @@
 No message ever holds the token. A server that is busy is asked again for a little while, as it
 wishes; one that is not there, or does not answer in time, is Unreachable.
 
-A server that is asked on behalf of somebody who did not ask for it (the sending after `exec`) has
-a limit for all requests together, however it delays: in name resolution, in the connection, in
-taking what is sent, or byte by byte in its answers.
+The delivery after `exec`, which the user did not request, has a limit for all requests together:
+name resolution, connecting, sending, and an answer that arrives byte by byte all count.
 """
 
 from __future__ import annotations

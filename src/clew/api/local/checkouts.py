@@ -14,25 +14,25 @@ from msgspec import structs
 from clew.api.local import notes
 from clew.api.local.executions import find_execution
 from clew.api.local.repeat import Say, run_plan
-from clew.documents import checkouts as documents
-from clew.documents.checkouts import CheckoutStatus, MissingFile
-from clew.documents.executions import Execution
+from clew.documents.executions.execution import Execution
+from clew.documents.executions.repeats import Repeated
+from clew.documents.files import checkouts as documents
+from clew.documents.files.checkouts import CheckoutStatus, MissingFile
 from clew.documents.ids import ExecutionId, Uid
-from clew.documents.repeats import Repeated
 from clew.errors import NotAllowed, NotFound
 from clew.prov.locators import path_json
 from clew.prov.queries import contents
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.checkout import atomic_directory, working_tree
 from clew.replay.checkout.changes import find_added_credentials, find_changes, scan_files
-from clew.replay.checkout.merge_checkout_files import amend_files
+from clew.replay.checkout.commit_inputs import amend_files
 from clew.replay.checkout.working_tree import MODE_BITS, Checkout, TrackedFile, checkout_path
 from clew.replay.repeat import repeat_plan
 from clew.replay.sandbox.initial_files import (
     InitialFiles,
     ReadListing,
     find_initial_files,
-    listing_reader,
+    make_listing_reader,
 )
 from clew.safe_path import SafeDirectory
 from clew.store import Store
@@ -50,7 +50,7 @@ class CheckoutOwner:
     served: bool
     """CLEW_SERVER is set."""
     kept_digests: Callable[[Uid, set[str]], set[str]]
-    """See the function `kept_digests`."""
+    """See `find_kept_digests`."""
 
 
 def owner_of(project: ProjectState) -> CheckoutOwner:
@@ -58,7 +58,7 @@ def owner_of(project: ProjectState) -> CheckoutOwner:
         uid=project.uid,
         root=str(project.root),
         served=project.settings.server is not None,
-        kept_digests=partial(kept_digests, project),
+        kept_digests=partial(find_kept_digests, project),
     )
 
 
@@ -75,7 +75,7 @@ class CheckoutContents(NamedTuple):
 def describe_checkout(project: ProjectState, text: str) -> CheckoutContents:
     record = load_record(project.graph, text)
     with Store(project.directory.store) as store:
-        found = find_initial_files(record, listing_reader(store))
+        found = find_initial_files(record, make_listing_reader(store))
     cwd = record.itself.cwd or "/"
     return CheckoutContents(
         execution=record.execution.uid,
@@ -193,7 +193,7 @@ def _list_unkept(owner: CheckoutOwner, checkout: Checkout) -> list[bytes]:
     return [kept.place for kept in checkout.files if kept.digest not in known]
 
 
-def kept_digests(project: ProjectState, execution: Uid, digests: set[str]) -> set[str]:
+def find_kept_digests(project: ProjectState, execution: Uid, digests: set[str]) -> set[str]:
     """Those of `digests` that some execution has."""
     try:
         record = load_record(project.graph, execution)
@@ -260,7 +260,7 @@ def commit(
             gpu=gpu,
             quiet=quiet,
             say=say,
-            settle=lambda execution: move_checkout(found, now, execution),
+            on_recorded=lambda execution: move_checkout(found, now, execution),
         )
 
 
@@ -289,18 +289,18 @@ def commit_files(
     gpu: bool,
     quiet: bool,
     say: Say,
-    settle: Callable[[Execution], None] = lambda _: None,
+    on_recorded: Callable[[Execution], None] = lambda _: None,
 ) -> Repeated:
-    """As `commit`, with the stored files `now`; `settle` is called with the new execution as soon
-    as it is recorded."""
+    """As `commit`, with the stored files `now`; `on_recorded` is called with the new execution as
+    soon as it is recorded."""
     changed = find_changes(found, now)
     if not changed:
         return unchanged_result(find_execution(project, found.execution), found)
 
-    def settled(execution: Execution) -> None:
+    def notify_recorded(execution: Execution) -> None:
         if message:
             notes.note(project, execution.uid, {"message": message})
-        settle(execution)
+        on_recorded(execution)
 
     with Store(project.directory.store) as store:
         record, plan = _plan_commit(
@@ -316,7 +316,7 @@ def commit_files(
             network=network,
             incremental=True,
             quiet=quiet,
-            settle=settled,
+            on_recorded=notify_recorded,
         )
     return structs.replace(document, changes=changed.describe())
 
@@ -342,7 +342,7 @@ def _plan_commit(
         raise NotFound(
             f"{found.id}, which this is a checkout of, was removed", hint="clew list"
         ) from error
-    read_listing = listing_reader(store)
+    read_listing = make_listing_reader(store)
     plan = repeat_plan.make_plan(
         record, read_listing=read_listing, values=project.secrets, network=network, gpu=gpu
     )

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from clew.documents.differences import Divergence, ExecutionDiff
+from clew.documents.comparisons.differences import Divergence, ExecutionDiff, PodDiff
 from clew.documents.ids import Digest
-from clew.errors import ClewError
+from clew.errors import ClewError, NotFound, UsageError
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.compare.output_comparison import Comparison, ReadContent, compare
 from clew.replay.compare.volatile_rules import load_rules
@@ -16,6 +16,7 @@ from clew.store import Store
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
+    from clew.prov.queries.targets import Target
 
 CONFIRM_SECONDS = 60.0
 """For how many seconds the cause of a difference is looked for."""
@@ -67,7 +68,13 @@ def explain_divergence(
     return found.describe() if found else None
 
 
-def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> ExecutionDiff:
+def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> ExecutionDiff | PodDiff:
+    """How `b` differs from `a`: two executions, or two Pods."""
+    pods = _find_pods(project, a, b)
+    if pods is not None:
+        from clew.prov.queries.cluster.pod_diff import diff_pods
+
+        return diff_pods(project.graph, *pods)
     from clew.replay.compare.execution_diff import diff_executions
 
     known = load_rules(project.directory.ignore)
@@ -77,3 +84,30 @@ def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> ExecutionDi
         seconds = CONFIRM_SECONDS if confirm else 0
         divergence = explain_divergence(project, one, other, comparison, seconds=seconds)
         return diff_executions(one, other, comparison, read, known, divergence)
+
+
+def _find_pods(project: ProjectState, a: str, b: str) -> tuple[Target, Target] | None:
+    """The Pods that both texts name; None if neither names one."""
+    from clew.prov.queries.cluster.names import has_cluster
+    from clew.prov.queries.cluster.pod_diff import is_pod
+
+    if not has_cluster(project.graph):
+        return None
+    found = [_find_target(project, text) for text in (a, b)]
+    pods = [target for target in found if target is not None and is_pod(project.graph, target)]
+    if not pods:
+        return None
+    if len(pods) < len(found):
+        raise UsageError(
+            "a Pod can only be compared with a Pod", hint="clew diff pod/NS/A pod/NS/B"
+        )
+    return pods[0], pods[1]
+
+
+def _find_target(project: ProjectState, text: str) -> Target | None:
+    from clew.api.local.versions import find
+
+    try:
+        return find(project, text)
+    except NotFound:
+        return None

@@ -10,9 +10,9 @@ from clew.api.executions import Execution, ExecutionList
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
-    from clew.documents.execution_details import ExecutionDetail
-    from clew.documents.executions import Execution as ExecutionDocument
-    from clew.documents.summaries import ExecutionSummary
+    from clew.documents.executions.detail import ExecutionDetail
+    from clew.documents.executions.execution import Execution as ExecutionDocument
+    from clew.documents.executions.summary import ExecutionSummary
 
 
 def as_execution(project: ProjectState, document: ExecutionDocument) -> Execution:
@@ -61,15 +61,15 @@ def _show(project: ProjectState, id: str, *, detail: bool) -> ExecutionDetail:  
     """A record that could not be recovered is listed in `gaps`."""
     from msgspec import structs
 
-    from clew.documents.execution_details import Gap
+    from clew.documents.executions.detail import Gap
     from clew.prov.queries.show import show_execution as show
-    from clew.redaction import withheld_matcher
+    from clew.redaction import make_withheld_matcher
 
     document = show(
         project.graph,
         id,
         alive=project.is_alive,
-        is_credential=withheld_matcher(project.secrets.credentials),
+        is_credential=make_withheld_matcher(project.secrets.credentials),
         detail=detail,
     )
     if why := project.unrecovered.get(document.uid):

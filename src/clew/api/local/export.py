@@ -15,7 +15,7 @@ from clew.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
-    from clew.replay.export.portable_execution import PortableExecution
+    from clew.replay.export.portability import PortableExecution
 
 Say = Callable[[str], None]
 
@@ -77,6 +77,10 @@ def check_target(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
         raise UsageError(f"{_FILE_FORMATS[format]} is a file", hint="name one with -o FILE")
 
 
+def is_directory(format: str) -> bool:  # noqa: A002
+    return format in _DIRECTORY_FORMATS
+
+
 def make_executable(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
     """Let the owner of a runner start it."""
     if format == "runner" and isinstance(to, Path) and to.is_file():
@@ -136,12 +140,12 @@ def _runner(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
 
 def _portable(project: ProjectState, text: str, say: Say) -> PortableExecution:
     from clew.prov.queries.execution_record import load_record
-    from clew.replay.export.portable_execution import make_portable
-    from clew.replay.sandbox.initial_files import listing_reader
+    from clew.replay.export.portability import make_portable
+    from clew.replay.sandbox.initial_files import make_listing_reader
     from clew.store import Store
 
     with Store(project.directory.store) as store:
-        portable = make_portable(load_record(project.graph, text), listing_reader(store))
+        portable = make_portable(load_record(project.graph, text), make_listing_reader(store))
     for warning in portable.warnings:
         say(warning)
     return portable

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from clew import log, reserve_file, signing
+from clew import disk_reserve, log, signing
 from clew.api.executions import Execution
 from clew.api.local.executions import find_execution
 from clew.api.local.remotes.push_pull import MAX_EVENT_BYTES
-from clew.documents.maintenance import Check, Problem, Reclaimed
+from clew.documents.project.maintenance import Check, Problem, Reclaimed
 from clew.errors import Busy, ClewError, Full, UsageError
 from clew.prov.events import from_batch
 from clew.prov.import_scope import find_facts_out_of_scope
@@ -41,7 +41,7 @@ def _recover_executions(project: ProjectState) -> list[UnrecoveredExecution]:
 @contextmanager
 def using_reserve(project: ProjectState) -> Iterator[None]:
     """Let the body work on a full disk, in the project's reserve."""
-    with reserve_file.spent(project.directory.path):
+    with disk_reserve.released(project.directory.path):
         try:
             yield
         except Full as error:
@@ -98,8 +98,8 @@ def _gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
 
 
 def fsck(project: ProjectState) -> Check:
-    """Check the store; that whatever the graph says is stored is there; that no execution says
-    anything about another; and that signed executions are as they were signed."""
+    """Check that the store is intact, that it has all content the graph says is stored, that no
+    execution describes another one, and that signed executions did not change."""
     unsettled = _recover_executions(project)
     with Store(project.directory.store) as store:
         report = store.fsck()

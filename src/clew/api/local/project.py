@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 
     from clew.api.executions import Execution, ExecutionList, Outcome
     from clew.api.local.pipelines.pipelines import LocalPipelines
+    from clew.api.pods import Pods
     from clew.api.repeats import Repeated
-    from clew.documents import repeats
-    from clew.documents.checkouts import Checkout, CheckoutStatus
-    from clew.documents.differences import ExecutionDiff
-    from clew.documents.lineage import Direction, Lineage
-    from clew.documents.maintenance import Check, Reclaimed, Rule
-    from clew.documents.notes import Note
-    from clew.documents.recreations import Recreated
-    from clew.documents.status import ProjectStatus
-    from clew.documents.summaries import ExecutionSummary
-    from clew.documents.transfers import Transfer
-    from clew.documents.versions import Restored, Version
+    from clew.documents.comparisons.differences import ExecutionDiff, PodDiff
+    from clew.documents.executions import repeats
+    from clew.documents.executions.summary import ExecutionSummary
+    from clew.documents.executions.transfers import Transfer
+    from clew.documents.files.checkouts import Checkout, CheckoutStatus
+    from clew.documents.files.recreations import Recreated
+    from clew.documents.files.versions import Restored, Version
+    from clew.documents.lineage.lineage import Direction, Lineage
+    from clew.documents.project.maintenance import Check, Reclaimed, Rule
+    from clew.documents.project.notes import Note
+    from clew.documents.project.status import ProjectStatus
 
 
 def open_local_project(settings: Settings, path: StrPath | None = None) -> LocalProject:
@@ -69,6 +70,18 @@ class LocalProject(ProjectState, Project):
 
         return LocalPipelines(self)
 
+    @property
+    def pods(self) -> Pods:
+        from clew.api.local.pod_record import load_state, open_pod_record
+        from clew.api.pods import Pods
+
+        return Pods(
+            lambda: open_pod_record(self),
+            lambda: self.secrets.given,
+            self.settings.s3,
+            lambda as_of, namespace: load_state(self.graph, as_of, namespace),
+        )
+
     # -- recording and repeating
 
     def run(
@@ -81,43 +94,16 @@ class LocalProject(ProjectState, Project):
         pin: Iterable[str] = (),
         progress: Progress = ignore_progress,
     ) -> Outcome:
-        if isinstance(command, str) or not command:
-            raise UsageError(
-                "a command is a list of words: the program, then its arguments",
-                hint='project.exec(["sh", "-c", "…"]) runs a line of shell',
-            )
-        from clew.api.delivery import unsent
-        from clew.api.executions import Outcome
-        from clew.api.local.executions import as_execution
-        from clew.run.launch.pins import Pins
-        from clew.run.recorder import execute
+        from clew.api.local.recording import record_command
 
-        sends = self.settings.server is not None
-        result = execute(
-            self.directory,
-            self.settings,
-            tuple(command),
+        return record_command(
+            self,
+            command,
             name=name,
             content=content,
-            exclude=tuple(exclude),
-            pins=Pins.chosen(pin),
-            begun=lambda uid: unsent.mark_unsent(self.directory, uid) if sends else None,
-        )
-        if result.warning is not None:
-            from clew import log
-
-            log.write_error(self.directory, result.warning)
-        delivery: dict[str, Any] = {}
-        if sends and result.joined is None:
-            from clew.api.delivery.delivery import deliver_execution
-
-            delivery = deliver_execution(self, result.execution.uid, progress)
-        return Outcome(
-            execution=as_execution(self, result.execution),
-            status=result.status,
-            joined=result.joined,
-            warning=result.warning,
-            **delivery,
+            exclude=exclude,
+            pin=pin,
+            progress=progress,
         )
 
     def give_secrets(self, values: Mapping[str, str]) -> None:
@@ -194,7 +180,7 @@ class LocalProject(ProjectState, Project):
         gpu: bool = False,
         say: Say = ignore_message,
     ) -> Recreated:
-        from clew.api.local.recreate import recreate
+        from clew.api.local.recreation.recreate import recreate
 
         return recreate(
             self,
@@ -207,7 +193,7 @@ class LocalProject(ProjectState, Project):
             say=say,
         )
 
-    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff:
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff | PodDiff:
         from clew.api.local.diff import diff
 
         return diff(self, a, b, confirm=confirm)
@@ -248,15 +234,21 @@ class LocalProject(ProjectState, Project):
         direction: Direction = "up",
         depth: int | None = None,
         everything: bool = False,
+        as_of: datetime | None = None,
     ) -> Lineage:
         if direction not in ("up", "down"):
             raise UsageError(f"the direction of a lineage is up or down, not {direction!r}")
-        from clew.api.local.versions import find
+        from clew.api.local.versions import as_of_nanoseconds, find
         from clew.prov.queries.lineage.lineage import trace_lineage
 
-        found = find(self, target)
+        found = find(self, target, as_of=as_of)
         return trace_lineage(
-            self.graph, found, direction=direction, depth=depth, everything=everything
+            self.graph,
+            found,
+            direction=direction,
+            depth=depth,
+            everything=everything,
+            as_of=as_of_nanoseconds(as_of),
         )
 
     def versions(self, path: StrPath) -> list[Version]:
@@ -265,7 +257,7 @@ class LocalProject(ProjectState, Project):
         return versions(self, fspath(path))
 
     def rules(self) -> list[Rule]:
-        from clew.documents.maintenance import Rule
+        from clew.documents.project.maintenance import Rule
         from clew.replay.compare.volatile_rules import load_rules
 
         return [
@@ -342,8 +334,10 @@ class LocalProject(ProjectState, Project):
     def bundle(self, ids: Iterable[str], to: StrPath, *, exclude: Iterable[str] = ()) -> Transfer:
         from clew.api.local.remotes.bundle import write_bundle
         from clew.api.local.remotes.push_pull import LocalEndpoint
+        from clew.prov.queries.pipelines.runs import list_run_executions
 
-        return write_bundle(self, LocalEndpoint(self), [*ids], Path(to), exclude=[*exclude])
+        found = [one for text in ids for one in list_run_executions(self.graph, text) or (text,)]
+        return write_bundle(self, LocalEndpoint(self), found, Path(to), exclude=[*exclude])
 
     def pull(
         self,
@@ -357,9 +351,9 @@ class LocalProject(ProjectState, Project):
         return pull(LocalEndpoint(self), fspath(url), ids, progress)
 
     def shared(self, url: StrPath, *, warn: Say | None = None) -> list[dict[str, Any]]:
-        from clew.api.local.remotes.push_pull import LocalEndpoint, shared
+        from clew.api.local.remotes.push_pull import LocalEndpoint, list_shared
 
-        return shared(LocalEndpoint(self), fspath(url), warn)
+        return list_shared(LocalEndpoint(self), fspath(url), warn)
 
     # -- maintenance
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +13,8 @@ from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
-    from clew.documents.executions import Execution
-    from clew.documents.repeats import Repeated
+    from clew.documents.executions.execution import Execution
+    from clew.documents.executions.repeats import Repeated
     from clew.prov.queries.execution_record import ExecutionRecord
     from clew.redaction import Redactor
     from clew.replay.repeat.repeat_plan import RepeatPlan
@@ -43,20 +44,24 @@ def repeat(
 ) -> Repeated:
     """`bring` imports files that parameters name, if they are not on this machine. `uid`: as in
     `run_plan`."""
+    from clew.documents.executions.repeats import RepeatOptions
     from clew.prov.queries.execution_record import load_record
+    from clew.prov.queries.executions import check_is_command, find_execution
+    from clew.prov.queries.repeats import store_repeat
     from clew.replay.repeat import repeat_plan
     from clew.replay.sandbox.bubblewrap import require_sandbox
-    from clew.replay.sandbox.initial_files import listing_reader
+    from clew.replay.sandbox.initial_files import make_listing_reader
     from clew.store import Store
 
     require_sandbox()
+    check_is_command(project.graph, find_execution(project.graph, text))
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise NotAllowed(f"{keep} exists already", hint="name a new directory with --keep")
     record = load_record(project.graph, text)
     with Store(project.directory.store) as store:
         plan = repeat_plan.make_plan(
             repeat_plan.drop_word_secrets(record, parameters),
-            read_listing=listing_reader(store),
+            read_listing=make_listing_reader(store),
             values=project.secrets,
             network=network,
             gpu=gpu,
@@ -68,6 +73,7 @@ def repeat(
     for warning in plan.warnings:
         say(warning)
     kind = "modification" if parameters else "repetition"
+    began = time.time_ns()
     document = run_plan(
         project,
         record,
@@ -77,6 +83,17 @@ def repeat(
         incremental=incremental,
         quiet=quiet,
         uid=uid,
+    )
+    words = document.execution.command  # as they were recorded: without secrets
+    given = {str(n): words[n] for n in sorted(parameters) if n < len(words)}
+    store_repeat(
+        project.graph,
+        document.execution.uid,
+        target=document.of,
+        target_uid=record.execution.uid,
+        options=RepeatOptions(parameters=given, incremental=incremental, network=network, gpu=gpu),
+        began=began,
+        result=document.as_json(),
     )
     if keep is not None:
         write_outputs(project, document.execution.uid, keep)
@@ -92,14 +109,14 @@ def run_plan(
     network: bool,
     incremental: bool,
     quiet: bool,
-    settle: Callable[[Execution], None] = lambda _: None,
+    on_recorded: Callable[[Execution], None] = lambda _: None,
     uid: Uid | None = None,
 ) -> Repeated:
-    """Run a plan made from `record` and compare the outputs; `settle` is called with the new
+    """Run a plan made from `record` and compare the outputs; `on_recorded` is called with the new
     execution as soon as it is recorded. `uid`: of the new execution. If it is recorded already, by
     a process that was killed before it could compare, nothing runs again."""
     from clew.api.local.diff import CONFIRM_SECONDS, explain_divergence, open_contents
-    from clew.documents.repeats import Repeated
+    from clew.documents.executions.repeats import Repeated
     from clew.prov.queries.execution_record import load_record
     from clew.replay.compare.output_comparison import compare
     from clew.replay.compare.volatile_rules import load_rules
@@ -119,7 +136,7 @@ def run_plan(
         execution = runner.run(
             plan, derivation, network=network, show=show, decider=decider, uid=uid
         ).execution
-    settle(execution)
+    on_recorded(execution)
     again = load_record(project.graph, execution.uid, looks=False)
     with open_contents(project, mask=_redactor(plan).text) as read:
         comparison = compare(record, again, read, load_rules(project.directory.ignore))
@@ -186,11 +203,11 @@ def _with_parameters(plan: RepeatPlan, parameters: Mapping[int, str], bring: Bri
     from dataclasses import replace
 
     from clew.replay.repeat import repeat_plan
-    from clew.replay.repeat.parameters import possible_files
+    from clew.replay.repeat.parameters import list_possible_files
 
     changed = replace(plan, command=repeat_plan.replace_words(plan.command, parameters))
     entries: dict[bytes, Entry | None] = {}
-    for word in possible_files(parameters.values()):
+    for word in list_possible_files(parameters.values()):
         path = repeat_plan.resolve_word(word, plan.cwd)
         if path not in plan.initial_files.entries and (entry := bring(word)) is not None:
             entries[path] = entry
@@ -209,11 +226,11 @@ def _import_file(project: ProjectState, path: Path, say: Say) -> Entry | None:
 def may_import(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
     """Whether `path` is a file that a parameter may import. A credential file is not: it would be
     stored and sent to a server."""
-    from clew.redaction import credential_check, open_readonly
+    from clew.redaction import make_credential_check, open_readonly
 
     if not os.path.isfile(path):  # False also for a word that is too long for a path
         return False
-    is_credential = credential_check(credentials)
+    is_credential = make_credential_check(credentials)
     names = (os.fspath(path.absolute()), os.fspath(path.resolve()))
     if any(is_credential(name, lambda: open_readonly(os.fspath(path))) for name in names):
         say(f"{path} is a credential file and is not imported: provide it with --secret PATH=FILE")

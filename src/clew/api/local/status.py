@@ -19,7 +19,7 @@ from clew.api.delivery.unsent import list_unsent
 from clew.api.local.executions import list_executions
 from clew.api.local.remotes.push_pull import Endpoint, LocalEndpoint
 from clew.documents.ids import ExecutionId, Uid
-from clew.documents.status import (
+from clew.documents.project.status import (
     ChangedFile,
     ProjectStatus,
     ServedFile,
@@ -124,7 +124,7 @@ def find_unsent(project: ProjectState) -> tuple[ExecutionId, ...] | None:
 
 
 def describe_served(project: ProjectState, machine: str) -> ServedStatus:
-    """What a server says about its project to a client on `machine`."""
+    """Describe the served project to a client on `machine`."""
     tracked = list_tracked_files(project.graph, machine, pulled=True)
     return ServedStatus(
         project=str(project.root),

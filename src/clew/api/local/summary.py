@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from clew.documents.summaries import ExecutionSummary, OwnFile, OwnFiles, RequestedPackage
+from clew.documents.executions.summary import ExecutionSummary, OwnFile, OwnFiles, RequestedPackage
 from clew.errors import NotFound
 from clew.prov.export.requirements_reports import list_requested_packages
 from clew.prov.queries.executions import find_execution
@@ -21,9 +21,9 @@ from clew.prov.queries.targets import Target
 from clew.replay.repeat.parameters import list_parameters
 
 if TYPE_CHECKING:
-    from clew.documents import execution_details
-    from clew.documents.execution_details import ExecutionDetail
-    from clew.documents.executions import Execution
+    from clew.documents.executions import detail
+    from clew.documents.executions.detail import ExecutionDetail
+    from clew.documents.executions.execution import Execution
     from clew.documents.ids import ExecutionId
     from clew.prov.graph import Graph
 
@@ -74,18 +74,18 @@ def summarize(graph: Graph, execution: ExecutionDetail) -> ExecutionSummary:
     )
 
 
-def is_own(facts: execution_details.File) -> bool:
+def is_own(facts: detail.File) -> bool:
     return facts.category in _CLASSES and not _NOT_SHOWN.search(facts.path)
 
 
-def _rank(facts: execution_details.File, cwd: str | None) -> tuple[object, ...]:
+def _rank(facts: detail.File, cwd: str | None) -> tuple[object, ...]:
     """Files below the working directory first, streams last, data before code."""
     path = facts.path
     inside = cwd is not None and path.startswith(f"{cwd}/")
     return not path.startswith("/"), not inside, _CLASSES.index(facts.category), path
 
 
-def _own_file(file: File, facts: execution_details.File, made_by: ExecutionId | None) -> OwnFile:
+def _own_file(file: File, facts: detail.File, made_by: ExecutionId | None) -> OwnFile:
     return OwnFile(
         **path_fields(file.locator),
         class_=facts.category,

@@ -1,7 +1,8 @@
 """The TensorBoard logs that an execution or a pipeline run wrote, in a directory of their own.
 
-They are copied from the store: the same files may have been written again by a later execution, or
-be gone by now.
+On one machine they are copied from the store: the same files may have been written again by a later
+execution, or be gone by now. On a cluster, no TensorBoard can read the store; there it reads the
+volume or the bucket to which they were written.
 """
 
 import os
@@ -9,13 +10,16 @@ import secrets
 from pathlib import Path
 
 from clew.api.local.project import LocalProject
-from clew.documents.ids import Digest, ExecutionId, Uid
+from clew.disk_reserve import NO_ROOM
+from clew.documents.ids import Digest, ExecutionId, Locator, Uid
 from clew.errors import ClewError, Full, NoContent, NotFound
+from clew.prov.cluster.locators import split_object_locator, split_volume_locator
+from clew.prov.graph import Graph
 from clew.prov.locators import path_of
-from clew.prov.queries.executions import find_execution
+from clew.prov.queries.cluster.targets import resolve_cluster_target
+from clew.prov.queries.executions import ExecutionRef, find_execution
 from clew.prov.queries.files import list_files
 from clew.prov.queries.pipelines.runs import find_run, list_run_executions
-from clew.reserve_file import NO_ROOM
 from clew.store import Store
 
 _MARK = b"tfevents"
@@ -26,7 +30,7 @@ _MAX_FILES = 10_000
 def copy_logs(project: LocalProject, target: str, parent: Path) -> Path:
     """Copy the logs that `target` wrote into a directory in `parent`; returns that. NotFound: it
     wrote none. What was copied before is not copied again."""
-    uid, executions = _find_executions(project, target)
+    uid, executions = _find_executions(project.graph, target)
     found = _list_logs(project, executions)
     if not found:
         raise NotFound(
@@ -52,15 +56,53 @@ def copy_logs(project: LocalProject, target: str, parent: Path) -> Path:
     return directory
 
 
-def _find_executions(project: LocalProject, target: str) -> tuple[Uid, list[ExecutionId]]:
+def find_log_place(graph: Graph, target: str, namespace: str) -> str:
+    """The directory of a volume of the namespace, or of a bucket, to which `target` wrote logs:
+    `pvc://VOLUME/PATH` or `s3://BUCKET/PATH`. NotFound: it wrote none there."""
+    places: dict[str, list[str]] = {}
+    for execution in _find_executions(graph, target)[1]:
+        for file in list_files(graph, find_execution(graph, execution).key):
+            name = file.locator.rpartition("/")[2].encode()
+            if file.role == "output" and _MARK in name and (at := _place(file.locator, namespace)):
+                places.setdefault(at[0], []).append(os.path.dirname(at[1]))
+    if not places:
+        raise NotFound(
+            f"{target} wrote no TensorBoard logs to a volume of {namespace} or a bucket",
+            hint="let it write its logs to one; the page of a run that the server performed itself"
+            " draws its curves",
+        )
+    root, directories = max(places.items(), key=lambda place: len(place[1]))
+    return f"{root}/{os.path.commonpath(directories)}".rstrip("/")
+
+
+def _place(locator: Locator, namespace: str) -> tuple[str, str] | None:
+    """The volume or bucket of a file, and the path there."""
+    if place := split_volume_locator(locator):
+        path = os.fsdecode(place.path).lstrip("/")
+        return (f"pvc://{place.claim}", path) if place.namespace == namespace else None
+    found = split_object_locator(locator)
+    return (f"s3://{found[0]}", found[1]) if found else None
+
+
+def _find_executions(graph: Graph, target: str) -> tuple[Uid, list[ExecutionId]]:
     """The uid of a run or an execution, and the executions that it consists of."""
-    graph = project.graph
     try:
         run = find_run(graph, target)
     except NotFound:
-        found = find_execution(graph, target)
+        found = _find_execution(graph, target)
         return found.uid, [ExecutionId(found.uid)]
     return run.uid, list_run_executions(graph, target)
+
+
+def _find_execution(graph: Graph, target: str) -> ExecutionRef:
+    """An execution; of a Pod also by `pod/NS/NAME` or NS/NAME."""
+    try:
+        return find_execution(graph, target)
+    except NotFound:
+        pod = f"pod/{target.removeprefix('pod/')}"
+        if pod.count("/") != 2 or (found := resolve_cluster_target(graph, pod)) is None:
+            raise
+        return find_execution(graph, found.label)
 
 
 def _list_logs(project: LocalProject, executions: list[ExecutionId]) -> dict[bytes, Digest]:

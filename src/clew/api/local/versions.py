@@ -12,17 +12,20 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clew.api.local.executions import find_execution
+from clew.documents.document import to_nanoseconds
+from clew.documents.files.versions import Restored, Version
 from clew.documents.ids import Digest
-from clew.documents.versions import Restored, Version
 from clew.errors import NoContent, NotAllowed, NotFound, UsageError
 from clew.prov.locators import file_locator, path_json, path_of
 from clew.prov.queries.files import list_versions
+from clew.prov.queries.lineage.lineage_sql import FOREVER
 from clew.prov.queries.pipelines.runs import resolve_task
 from clew.prov.queries.targets import Target, resolve_target
-from clew.redaction import withheld_matcher
+from clew.redaction import make_withheld_matcher
 from clew.replay.checkout.working_tree import MODE_BITS, checkout_path
 from clew.safe_path import KERNEL_DIRECTORIES, SafeDirectory, check_relative
 from clew.settings import machine_id
@@ -39,7 +42,7 @@ def locate(path: bytes) -> bytes:
     return os.path.realpath(path)
 
 
-def digest_now(project: ProjectState, path: bytes) -> Digest | None:
+def hash_current_file(project: ProjectState, path: bytes) -> Digest | None:
     """The digest of the file at `path` now; None where there is no file."""
     if os.path.realpath(path).startswith(KERNEL_DIRECTORIES):
         return None
@@ -66,13 +69,20 @@ class PathResolver:
 
 def local_resolver(project: ProjectState) -> PathResolver:
     return PathResolver(
-        machine_id(project.settings), locate, lambda path: digest_now(project, path)
+        machine_id(project.settings), locate, lambda path: hash_current_file(project, path)
     )
 
 
-def find(project: ProjectState, text: str, here: PathResolver | None = None) -> Target:
+def find(
+    project: ProjectState,
+    text: str,
+    here: PathResolver | None = None,
+    *,
+    as_of: datetime | None = None,
+) -> Target:
     """What `text` names: an execution, a process, a version, or a file as it is now. A task of a
-    pipeline run names its execution, and an artifact its version."""
+    pipeline run names its execution, and an artifact its version. `as_of`: when names of a cluster
+    are looked up; None is now."""
     here = here or local_resolver(project)
     return resolve_target(
         project.graph,
@@ -80,7 +90,16 @@ def find(project: ProjectState, text: str, here: PathResolver | None = None) -> 
         machine=here.machine,
         locate=here.locate,
         digest_of=here.digest,
+        as_of=as_of_nanoseconds(as_of),
     )
+
+
+def as_of_nanoseconds(as_of: datetime | None) -> int | None:
+    """The time as the graph counts; in UTC if it has no zone, and not beyond what it can hold."""
+    if as_of is None:
+        return None
+    at = to_nanoseconds(as_of if as_of.tzinfo else as_of.replace(tzinfo=UTC))
+    return min(max(at, 0), FOREVER)
 
 
 def find_node(project: ProjectState, text: str) -> Target | None:
@@ -117,6 +136,10 @@ def find_stored(project: ProjectState, text: str, here: PathResolver | None = No
         raise NoContent(
             f"the content of {found.label} was never recorded", hint=f"clew restore --list {text}"
         )
+    if project.graph.is_restricted:
+        from clew.prov.queries.cluster.visibility import check_content
+
+        check_content(project.graph, found.digest)
     return found
 
 
@@ -138,14 +161,14 @@ def restore(
     found = find_stored(project, text)
     with Store(project.directory.store) as store:
         check_stored(project, store, found)
-        below = None if to else foreign_cwd(project, found)
+        below = None if to else find_foreign_cwd(project, found)
         plan = plan_restore(project, found, to, below, store)
         if not dry_run:
             write_version(store, found, plan, overwrite=overwrite, below=below)
     return plan
 
 
-def foreign_cwd(project: ProjectState, found: Target) -> str | None:
+def find_foreign_cwd(project: ProjectState, found: Target) -> str | None:
     """The working directory of the execution that a version belongs to, if it was recorded on
     another machine. Such a version is restored below the current directory."""
     if found.execution is None:
@@ -157,10 +180,10 @@ def foreign_cwd(project: ProjectState, found: Target) -> str | None:
 def plan_restore(
     project: ProjectState, found: Target, to: str | None, below: str | None, store: Store
 ) -> Restored:
-    """Where a version would be written, and what it would replace."""
+    """Plan where a version would be written, and what it would replace."""
     assert found.digest is not None
-    place = destination(found, to, below)
-    now = digest_now(project, place)
+    place = choose_destination(found, to, below)
+    now = hash_current_file(project, place)
     differs = now is not None and now != found.digest
     return Restored(
         version=found.label,
@@ -199,8 +222,10 @@ def check_stored(project: ProjectState, store: Store, found: Target) -> None:
     if store.has(found.digest):
         return
     path = path_of(found.locator) if found.locator else None
-    if path is not None and withheld_matcher(project.secrets.credentials)(os.fsdecode(path)):
+    if path is not None and make_withheld_matcher(project.secrets.credentials)(os.fsdecode(path)):
         hint = "it holds credentials, which are never stored; record.credentials lists such files"
+    elif found.locator and found.locator.startswith("s3://"):
+        hint = f"its bytes are in the bucket: {found.locator}"
     else:
         hint = "it was excluded, or recorded with --no-content"
     raise NoContent(
@@ -208,9 +233,9 @@ def check_stored(project: ProjectState, store: Store, found: Target) -> None:
     )
 
 
-def destination(found: Target, to: str | None, below: str | None) -> bytes:
+def choose_destination(found: Target, to: str | None, below: str | None) -> bytes:
     """Where to write a version: to its original path, to the file `to`, or into the directory `to`.
-    `below`: see `foreign_cwd`."""
+    `below`: see `find_foreign_cwd`."""
     own = path_of(found.locator) if found.locator else None
     if to is None:
         if own is None:
@@ -239,7 +264,7 @@ def write_file(
     found: Target, place: bytes, write: Callable[[int | None], None], *, below: str | None
 ) -> None:
     """Call `write` with the mode of a version, after the directories of `place` are made.
-    `below`: see `foreign_cwd`."""
+    `below`: see `find_foreign_cwd`."""
     shown = os.fsdecode(place)
     if os.path.isdir(place):
         raise NotAllowed(f"{shown} is a directory", hint="name a file with --to")

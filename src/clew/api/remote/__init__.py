@@ -10,6 +10,8 @@
     content_transfer  upload and download content, only what is missing
     downloads         streamed answers: bytes, directories, progress of work
     caller_paths      what the paths in a user's words mean on this machine
+    messages          requests and answers of the private routes, for both sides
+    pod_record        the record of Pods, for reproducing a file of a cluster
     status            the files of this machine, and what the server does not have yet
 
 Imported by `open_project` and the server's matching routes. Nothing is loaded unless CLEW_SERVER

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,7 +28,7 @@ class ClientPaths(msgspec.Struct):
     places: dict[str, str] = {}
     """Where paths lead that lie behind links."""
     digests: dict[str, Digest] = {}
-    """What files hold now, by their places."""
+    """The digests of files now, by their paths."""
 
     def here(self) -> PathResolver:
         from clew.api.local.versions import PathResolver
@@ -44,36 +44,35 @@ class ClientPaths(msgspec.Struct):
         return os.path.normpath(os.path.join(os.fsencode(self.cwd), path))
 
 
-def describe_client(settings: Settings, text: str) -> dict[str, Any]:
-    """Where this is asked, and what the paths that `text` may hold lead to."""
-    from clew.witness.environment import user_name
+def describe_client(settings: Settings, text: str) -> ClientPaths:
+    """The location of this process, and what the paths that `text` may contain lead to."""
+    from clew.witness.environment import find_user_name
 
     path = os.path.realpath(os.fsencode(text))
-    digest = digest_now(path)
-    found = ClientPaths(
+    digest = hash_current_file(path)
+    return ClientPaths(
         machine=machine_id(settings),
         cwd=os.path.realpath("."),
-        agent=user_name(os.getuid()),
+        agent=find_user_name(os.getuid()),
         places={word: os.path.realpath(word) for word in _words(text)},
         digests={os.fsdecode(path): digest} if digest else {},
     )
-    return msgspec.structs.asdict(found)
 
 
-def named_files(text: str) -> set[str]:
+def list_named_files(text: str) -> set[str]:
     """The files of this machine that `text` may name."""
     return {os.path.realpath(word) for word in _words(text)}
 
 
 def _words(text: str) -> set[str]:
-    """What in `text` may be a path: all of it, or what stands between : and @."""
+    """The parts of `text` that may be a path: all of it, or what is between : and @."""
     found = {text, text.partition(":")[2]}
     found |= {word.rpartition("@")[0] for word in found}
     return {word for word in found if word and "\0" not in word}
 
 
-def digest_now(path: bytes) -> Digest | None:
-    """What the file at `path` holds now; None where no file is."""
+def hash_current_file(path: bytes) -> Digest | None:
+    """The digest of the file at `path` now; None if there is no file."""
     import blake3
 
     try:

@@ -1,11 +1,11 @@
 """The connection of a remote project: its server, the caller's settings, and queries."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -14,13 +14,14 @@ from clew.api.delivery.http_client import Server
 from clew.api.executions import Execution, ExecutionList
 from clew.api.pipeline_artifacts import is_run_item
 from clew.api.remote import caller_paths
-from clew.documents.executions import Execution as ExecutionDocument
-from clew.documents.executions import ExecutionPage
+from clew.documents.comparisons.differences import ExecutionDiff, PodDiff
+from clew.documents.executions.execution import Execution as ExecutionDocument
+from clew.documents.executions.execution import ExecutionPage
+from clew.documents.executions.summary import ExecutionSummary
 from clew.documents.ids import Uid
-from clew.documents.maintenance import ProjectInfo
-from clew.documents.notes import Tags
-from clew.documents.runs import Task
-from clew.documents.summaries import ExecutionSummary
+from clew.documents.pipelines.runs import Task
+from clew.documents.project.maintenance import ProjectInfo
+from clew.documents.project.notes import Tags
 from clew.errors import Damaged, NotFound
 from clew.settings import Settings
 
@@ -83,14 +84,24 @@ class Client:
         answer = self.server.json("POST", f"{API}/{path}", body, query=query, seconds=seconds)
         return parse(answer, kind, self.server)
 
-    def query(self, name: str, *, seconds: float = 120.0, **arguments: Any) -> Any:
+    def query(
+        self, name: str, kind: type[D], arguments: Mapping[str, object], *, seconds: float = 120.0
+    ) -> D:
+        """The answer of a private route (`clew.server.v1.cli.queries`)."""
         path = f"{API}/commands/ask/{name}"
-        return self.server.json("POST", path, arguments, seconds=seconds)
+        body = msgspec.to_builtins(arguments, str_keys=True)
+        return parse(self.server.json("POST", path, body, seconds=seconds), kind, self.server)
 
-    def query_target(self, name: str, target: str, **arguments: Any) -> Any:
+    def query_target(self, name: str, kind: type[D], target: str, **arguments: object) -> D:
         """As `query`, about a target that may be a path of this machine."""
         asker = caller_paths.describe_client(self.settings, target)
-        return self.query(name, target=target, asker=asker, **arguments)
+        return self.query(name, kind, {"target": target, "asker": asker, **arguments})
+
+    def diff(self, a: str, b: str) -> ExecutionDiff | PodDiff:
+        answer = self.server.json("GET", f"{API}/diff", query={"a": a, "b": b})
+        if isinstance(answer, dict) and "pods" in answer:
+            return parse(answer, PodDiff, self.server)
+        return parse(answer, ExecutionDiff, self.server)
 
     def executions(self) -> list[Execution]:
         return [*self.select(workers=True).executions][::-1]
@@ -132,7 +143,7 @@ class Client:
                 run = id.partition("/")[0]
                 raise NotFound(f"{id} was never run", hint=f"clew pipeline show {run}")
             return f"executions/{found}"
-        if not id.isprintable() or not id or "/" in id:  # no execution is called so
+        if not id.isprintable() or not id or "/" in id:  # no execution has such a name
             raise NotFound(f"no execution {id}", hint="clew list")
         return f"executions/{quote(id)}"
 
@@ -145,9 +156,9 @@ class Client:
         add: Iterable[str],
         remove: Iterable[str],
     ) -> list[str]:
-        from clew.witness.environment import user_name
+        from clew.witness.environment import find_user_name
 
-        asked = {"add": [*add], "remove": [*remove], "agent": user_name(os.getuid())}
+        asked = {"add": [*add], "remove": [*remove], "agent": find_user_name(os.getuid())}
         return [*self.post(f"{self.execution_path(id)}/tags", Tags, asked).tags]
 
     def show(self, id: str, *, detail: bool) -> ExecutionSummary:  # noqa: A002

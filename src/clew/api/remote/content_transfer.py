@@ -24,7 +24,7 @@ _PACK = 128 << 20
 def open_transfer_store(settings: Settings) -> Iterator[Store]:
     """A store for transferred contents: that of the project here, which may have some of them and
     removes the others with `gc`. Without a writable project, a temporary store."""
-    found = directories.here(settings)
+    found = directories.find_here(settings)
     if found is not None:
         with Store(found.store) as store:
             if store.writable:
@@ -74,7 +74,7 @@ def send(
     transfer = transfer or secrets.token_hex(16)
     uploader = Uploader(server, transfer)
     contents = store.hold(sorted(set(digests)))
-    missing = uploader.without_record(contents)
+    missing = uploader.find_missing_records(contents)
     with store.start_upload(uploader, progress) as sending:
         sending.send([digest for digest in contents if digest in missing])
         sending.finish()

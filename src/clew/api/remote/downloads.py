@@ -12,15 +12,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import unquote
 
-from clew.api.delivery.http_client import Server, error_from
-from clew.documents.ids import Digest
+import msgspec
+
+from clew.api.delivery.http_client import error_from
+from clew.api.remote.caller_paths import describe_client
+from clew.api.remote.client import API, Client, D, parse
+from clew.api.remote.messages import ContentRequest, RerunCommand, encode_message
+from clew.documents.ids import Digest, Uid
 from clew.errors import ClewError, Damaged, NotAllowed
 from clew.safe_path import SafeDirectory, check_escaped
 
 if TYPE_CHECKING:
-    from clew.api.parameter_types import StrPath
+    from clew.api.parameter_types import Say, StrPath
 
 _WORK_SECONDS = 3600.0
 """The time-out of an export: enough for a large image."""
@@ -30,13 +36,48 @@ seconds."""
 
 
 @contextmanager
-def open_stream(
-    server: Server, name: str, request: dict[str, Any]
-) -> Iterator[tuple[dict[str, Any], Iterator[bytes]]]:
-    """Yield the description of a content and its chunks."""
-    body = json.dumps(request).encode()
-    with server.open("POST", f"/api/v1/commands/{name}", body, seconds=_WORK_SECONDS) as answer:
-        yield json.loads(answer.line()), answer.pieces()
+def open_content(client: Client, target: str) -> Iterator[tuple[Digest, Iterator[bytes]]]:
+    """Yield the digest of a content and its chunks."""
+    asker = describe_client(client.settings, target)
+    body = encode_message(ContentRequest(target, asker))
+    path = f"{API}/commands/content"
+    with client.server.open("POST", path, body, seconds=_WORK_SECONDS) as answer:
+        yield json.loads(answer.line())["digest"], answer.pieces()
+
+
+def export(
+    client: Client,
+    id: str,  # noqa: A002
+    format: str,  # noqa: A002
+    target: Path | BinaryIO | None,
+    say: Say,
+) -> bytes | Path | None:
+    """Write an export of the server to `target`, or return it."""
+    from clew.api.local.export import check_target, is_directory, make_executable, open_output
+
+    check_target(format, target)
+    path, query = f"{API}/{client.execution_path(id)}/export", {"format": format}
+    with client.server.open("GET", path, query=query, seconds=_WORK_SECONDS) as answer:
+        for warning in parse_warnings(answer.header("Clew-Warnings")):
+            say(warning)
+        if is_directory(format):
+            assert isinstance(target, Path)
+            unpack(answer.pieces(), target, escaped=format != "dockerfile")
+            return target
+        if target is None:
+            return b"".join(answer.pieces())
+        with open_output(target) as out:
+            for piece in answer.pieces():
+                out.write(piece)
+        make_executable(format, target)
+        return target if isinstance(target, Path) else None
+
+
+def parse_warnings(header: str) -> list[str]:
+    try:
+        return msgspec.json.decode(unquote(header) or "[]", type=list[str])
+    except msgspec.DecodeError as error:
+        raise Damaged(f"the server sent a malformed header: {error}") from error
 
 
 def verify(pieces: Iterator[bytes], digest: Digest) -> Iterator[bytes]:
@@ -52,18 +93,18 @@ def verify(pieces: Iterator[bytes], digest: Digest) -> Iterator[bytes]:
 
 
 def run_command(
-    server: Server,
-    name: str,
-    request: dict[str, Any],
+    client: Client,
+    command: RerunCommand,
+    kind: type[D],
     say: Callable[[str], None],
     *,
     transfer: str | None = None,
-) -> dict[str, Any]:
+) -> D:
     """Run a command on the server and return its result. Its messages go to `say`, and its output
     is printed. `transfer` names the transfer that sent the contents it needs."""
-    body = json.dumps(request).encode()
+    server, body = client.server, encode_message(command)
     query = {"for": transfer} if transfer else {}
-    path = f"/api/v1/commands/{name}"
+    path = f"{API}/commands/rerun"
     with server.open("POST", path, body, query=query, seconds=_HEARTBEAT_SECONDS) as answer:
         while line := answer.line():
             message = json.loads(line)
@@ -76,8 +117,7 @@ def run_command(
                 names = error.get("secrets", ())
                 raise error_from(error["code"], error["message"], error["hint"], 500, names)
             elif "answer" in message:
-                document: dict[str, Any] = message["answer"]
-                return document
+                return parse(message["answer"], kind, server)
     raise ClewError(
         f"{server.url} closed the connection before the command ended", hint="try again"
     )
@@ -102,10 +142,11 @@ def check_new_directory(place: StrPath | None) -> None:
         raise NotAllowed(f"{place} exists already", hint="name a new directory with --keep")
 
 
-def download_directory(server: Server, name: str, request: dict[str, Any], place: Path) -> None:
-    """Write a directory that the server makes to `place`."""
-    with open_stream(server, name, request) as (_, pieces):
-        unpack(pieces, place)
+def download_outputs(client: Client, uid: Uid, directory: Path) -> None:
+    """Write the outputs of an execution to a new directory."""
+    path = f"{API}/executions/{uid}/outputs"
+    with client.server.open("GET", path, seconds=_WORK_SECONDS) as answer:
+        unpack(answer.pieces(), directory)
 
 
 def unpack(pieces: Iterator[bytes], place: Path, *, escaped: bool = True) -> None:

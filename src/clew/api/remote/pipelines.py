@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import quote
 
-from msgspec import structs
-
 from clew.api.parameter_types import Say, StrPath, ignore_message
 from clew.api.pipelines import Pipelines
 from clew.api.remote import downloads
-from clew.api.remote.client import Client, parse, task_path
-from clew.documents.differences import RunDiff
+from clew.api.remote.client import Client, task_path
+from clew.api.remote.messages import RepeatCommand
+from clew.documents.comparisons.differences import RunDiff
+from clew.documents.executions.repeats import RepeatedRun
 from clew.documents.ids import Uid
-from clew.documents.repeats import RepeatedRun
-from clew.documents.runs import (
+from clew.documents.pipelines.runs import (
     LogPart,
     Run,
     Runs,
@@ -39,7 +38,7 @@ from clew.pipelines.runs.run_states import (
 
 if TYPE_CHECKING:
     from clew.pipelines.engine.run_state import Node
-    from clew.pipelines.runner.run_types import Change
+    from clew.pipelines.runner.run_types import Change, ClusterOptions
 
 _POLL_SECONDS = 0.3
 """Seconds between queries for the state of a run or the output of a task."""
@@ -62,6 +61,7 @@ class RemotePipelines(Pipelines):
         reuse: bool = True,
         on_host: bool = False,
         platform: StrPath | None = None,
+        cluster: ClusterOptions | None = None,
         say: Say = ignore_message,
         watch: Watch = lambda _: None,
         brief: bool = False,
@@ -69,9 +69,14 @@ class RemotePipelines(Pipelines):
         """Run it on the server and wait for its end. If interrupted, the run goes on there."""
         from clew.pipelines.spec import arguments, parser
         from clew.pipelines.tasks import attempt_factory, kfp_interpreter
-        from clew.pipelines.tasks.platform_file import FILE_NAME
+        from clew.pipelines.tasks.platform_mapping import FILE_NAME
 
         path = Path(fspath(file))
+        if cluster:
+            raise UsageError(
+                "--on cannot be used with a server: it knows where tasks run",
+                hint="start the server with --on-cluster and CLEW_ARTIFACTS",
+            )
         if platform:
             raise UsageError(
                 "--platform cannot be used with a server: it names secrets and volumes of this"
@@ -157,9 +162,8 @@ class RemotePipelines(Pipelines):
         return self._client.get("diff", RunDiff, a=a, b=b)
 
     def repeat(self, id: str, *, say: Say = ignore_message) -> RepeatedRun:  # noqa: A002
-        asked = {"id": id, "secrets": self._client.given_secrets}
-        answer = downloads.run_command(self._client.server, "repeat", asked, say)
-        return parse(answer, RepeatedRun, self._client.server)
+        command = RepeatCommand(id=id, secrets=self._client.given_secrets)
+        return downloads.run_command(self._client, command, RepeatedRun, say)
 
     def read_log(self, id: str, offset: int = 0) -> LogPart:  # noqa: A002
         return self._client.get(f"{task_path(id)}/log/part", LogPart, offset=str(offset))
@@ -205,8 +209,8 @@ class RemotePipelines(Pipelines):
             raise ClewError(found.error or f"it was {found.state}", hint="clew pipeline list")
         if not brief:
             return found
-        fields = structs.asdict(found)
-        counts = Counter(task.state for task in fields.pop("tasks"))
+        fields = {name: getattr(found, name) for name in Run.__struct_fields__}
+        counts: Counter[str] = Counter(task.state for task in found.tasks)
         return RunWithCounts(**fields, counts=counts)
 
 

@@ -24,27 +24,29 @@ from clew.api.local.project import LocalProject, open_local_project
 from clew.api.parameter_types import Progress, Say, StrPath, ignore_message, ignore_progress
 from clew.api.project import Project
 from clew.api.remote import downloads
-from clew.api.remote.client import API, Client, parse
+from clew.api.remote.client import API, Client
+from clew.api.remote.messages import ConfirmCommand, RepeatCommand, SentFile
 from clew.api.repeats import Repeated
-from clew.documents import repeats
-from clew.documents.checkouts import Checkout, CheckoutStatus
-from clew.documents.differences import ExecutionDiff
-from clew.documents.executions import RemovedExecutions
+from clew.documents.comparisons.differences import ExecutionDiff, PodDiff
+from clew.documents.executions import repeats
+from clew.documents.executions.execution import RemovedExecutions
+from clew.documents.executions.summary import ExecutionSummary
+from clew.documents.executions.transfers import Transfer
+from clew.documents.files.checkouts import Checkout, CheckoutStatus
+from clew.documents.files.recreations import Recreated
+from clew.documents.files.versions import Restored, Version
 from clew.documents.ids import Uid
-from clew.documents.lineage import Direction, Lineage
-from clew.documents.maintenance import Check, Reclaimed, Rule, Rules
-from clew.documents.notes import Note, Notes
-from clew.documents.recreations import Recreated
-from clew.documents.summaries import ExecutionSummary
-from clew.documents.transfers import Transfer
-from clew.documents.versions import Restored, Version
+from clew.documents.lineage.lineage import Direction, Lineage
+from clew.documents.project.maintenance import Check, Reclaimed, Rule, Rules
+from clew.documents.project.notes import Note, Notes
 from clew.errors import NoProject, UsageError
 from clew.redaction import CREDENTIALS
 from clew.settings import Settings
 
 if TYPE_CHECKING:
+    from clew.api.pods import Pods
     from clew.api.remote.pipelines import RemotePipelines
-    from clew.documents.status import ProjectStatus
+    from clew.documents.project.status import ProjectStatus
 
 _MAINTENANCE = 6 * 3600.0
 """Seconds in which the server must check or sweep even a large store."""
@@ -52,7 +54,7 @@ _MAINTENANCE = 6 * 3600.0
 
 def open_remote_project(settings: Settings) -> RemoteProject:
     """Open the project of the server; deliver first what is still unsent here."""
-    here = directories.here(settings)
+    here = directories.find_here(settings)
     if here is not None and here.unsent.is_dir() and any(here.unsent.iterdir()):
         from clew.api.delivery.delivery import deliver
 
@@ -84,6 +86,12 @@ class RemoteProject(Project):
         from clew.api.remote.pipelines import RemotePipelines
 
         return RemotePipelines(self.client)
+
+    @property
+    def pods(self) -> Pods:
+        from clew.api.remote.pod_record import open_pods
+
+        return open_pods(self.client, self.chunks)
 
     def close(self) -> None:
         self.client.server.hang_up()
@@ -128,31 +136,31 @@ class RemoteProject(Project):
     ) -> Repeated:
         """Repeat on the server; upload the files of this machine that the parameters name."""
         from clew.api.local.repeat import may_import
-        from clew.replay.repeat.parameters import possible_files
+        from clew.replay.repeat.parameters import list_possible_files
 
         downloads.check_new_directory(keep)
         words = dict(parameters or {})
-        named = possible_files(words.values())
+        named = list_possible_files(words.values())
         brought = [word for word in named if may_import(Path(word), CREDENTIALS, say)]
         files, transfer = self._upload(brought)
-        asked = {
-            "id": id,
-            "parameters": words,
-            "files": files,
-            "network": network,
-            "gpu": gpu,
-            "incremental": incremental,
-            "quiet": quiet,
-            "secrets": self.client.given_secrets,
-        }
-        answer = downloads.run_command(self.client.server, "repeat", asked, say, transfer=transfer)
-        document = parse(answer, repeats.Repeated, self.client.server)
+        command = RepeatCommand(
+            id=id,
+            parameters=words,
+            files=files,
+            network=network,
+            gpu=gpu,
+            incremental=incremental,
+            quiet=quiet,
+            secrets=self.client.given_secrets,
+        )
+        document = downloads.run_command(
+            self.client, command, repeats.Repeated, say, transfer=transfer
+        )
         if keep is not None:
-            execution = {"id": document.execution.uid}
-            downloads.download_directory(self.client.server, "left", execution, Path(fspath(keep)))
+            downloads.download_outputs(self.client, document.execution.uid, Path(fspath(keep)))
         return self._as_repeated(document)
 
-    def _upload(self, paths: Sequence[str]) -> tuple[dict[str, Any], str | None]:
+    def _upload(self, paths: Sequence[str]) -> tuple[dict[str, SentFile], str | None]:
         """Send files to the server; return their metadata by path, and the id of the transfer."""
         if not paths:
             return {}, None
@@ -160,11 +168,9 @@ class RemoteProject(Project):
         from clew.api.remote import content_transfer
 
         with content_transfer.open_transfer_store(self.client.settings) as store:
-            entries = {path: store_file(store, Path(path)) for path in paths}
-            digests = [entry.digest for entry in entries.values()]
-            transfer = content_transfer.send(self.client.server, store, digests)
-        names = ("digest", "size", "mode", "mtime")
-        return {p: {n: getattr(entry, n) for n in names} for p, entry in entries.items()}, transfer
+            files = {path: SentFile.of(store_file(store, Path(path))) for path in paths}
+            digests = [file.digest for file in files.values()]
+            return files, content_transfer.send(self.client.server, store, digests)
 
     def checkout(self, id: str, to: StrPath | None = None) -> Checkout:  # noqa: A002
         from clew.api.remote.checkouts import checkout
@@ -224,12 +230,11 @@ class RemoteProject(Project):
             say=say,
         )
 
-    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff:
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff | PodDiff:
         if confirm:
-            asked = {"a": a, "b": b, "secrets": self.client.given_secrets}
-            answer = downloads.run_command(self.client.server, "confirm", asked, ignore_message)
-            return parse(answer, ExecutionDiff, self.client.server)
-        return self.client.get("diff", ExecutionDiff, a=a, b=b)
+            command = ConfirmCommand(a, b, self.client.given_secrets)
+            return downloads.run_command(self.client, command, ExecutionDiff, ignore_message)
+        return self.client.diff(a, b)
 
     # -- queries
 
@@ -259,13 +264,19 @@ class RemoteProject(Project):
         direction: Direction = "up",
         depth: int | None = None,
         everything: bool = False,
+        as_of: datetime | None = None,
     ) -> Lineage:
         if direction not in ("up", "down"):
             raise UsageError(f"the direction of a lineage is up or down, not {direction!r}")
-        document = self.client.query_target(
-            "lineage", target, direction=direction, depth=depth, everything=everything
+        return self.client.query_target(
+            "lineage",
+            Lineage,
+            target,
+            direction=direction,
+            depth=depth,
+            everything=everything,
+            as_of=as_of,
         )
-        return parse(document, Lineage, self.client.server)
 
     def versions(self, path: StrPath) -> list[Version]:
         from clew.api.remote.versions import list_versions
@@ -298,8 +309,7 @@ class RemoteProject(Project):
     # -- notes
 
     def note(self, target: str, **remarks: str) -> list[Note]:
-        notes = self.client.query_target("note", target, remarks=remarks)
-        return [*parse(notes, Notes, self.client.server).notes]
+        return [*self.client.query_target("note", Notes, target, remarks=remarks).notes]
 
     def tag(self, id: str, *names: str, remove: Iterable[str] = ()) -> list[str]:  # noqa: A002
         return self.client.tag(id, names, remove)
@@ -319,25 +329,8 @@ class RemoteProject(Project):
         to: StrPath | BinaryIO | None = None,
         say: Say = ignore_message,
     ) -> bytes | Path | None:
-        from clew.api.local.export import check_target, make_executable, open_output
-
         target = Path(fspath(to)) if isinstance(to, str | PathLike) else to
-        check_target(format, target)
-        asked = {"id": id, "format": format}
-        with downloads.open_stream(self.client.server, "export", asked) as (known, pieces):
-            for warning in known["said"]:
-                say(warning)
-            if known["folder"]:
-                assert isinstance(target, Path)
-                downloads.unpack(pieces, target, escaped=format != "dockerfile")
-                return target
-            if target is None:
-                return b"".join(pieces)
-            with open_output(target) as out:
-                for piece in pieces:
-                    out.write(piece)
-            make_executable(format, target)
-            return target if isinstance(target, Path) else None
+        return downloads.export(self.client, id, format, target, say)
 
     # -- sharing
 
@@ -373,10 +366,10 @@ class RemoteProject(Project):
         return pull(RemoteEndpoint(self.client), fspath(url), ids, progress)
 
     def shared(self, url: StrPath, *, warn: Say | None = None) -> list[dict[str, Any]]:
-        from clew.api.local.remotes.push_pull import shared
+        from clew.api.local.remotes.push_pull import list_shared
         from clew.api.remote.share import RemoteEndpoint
 
-        return shared(RemoteEndpoint(self.client), fspath(url), warn)
+        return list_shared(RemoteEndpoint(self.client), fspath(url), warn)
 
     # -- maintenance
 

@@ -14,8 +14,8 @@ from clew.api.delivery.delivery import Uploader
 from clew.api.local.remotes.push_pull import Records
 from clew.api.remote import content_transfer
 from clew.api.remote.client import API, Client, parse
+from clew.documents.executions.transfers import RecordParts
 from clew.documents.ids import Digest, Uid
-from clew.documents.records import RecordParts
 from clew.prov.events import to_batch
 from clew.prov.export.note_transfer import PortableNote
 from clew.prov.imported_signatures import Signature
@@ -40,17 +40,17 @@ class RemoteEndpoint:
         self.execution = client.execution
 
     def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
-        here = directories.here(self._client.settings)
+        here = directories.find_here(self._client.settings)
         cache = here.cache if here else None
         return open_remote(url, self._client.settings.s3, cache=cache, make=make)
 
     def store(self, lease: str) -> AbstractContextManager[Store]:
         return content_transfer.open_transfer_store(self._client.settings)
 
-    def settle(self) -> None:
+    def recover_killed(self) -> None:
         """The server recovers killed executions itself."""
 
-    # -- reading and adding executions
+    # -- reading executions
 
     def source(self, uid: Uid) -> Uid | None:
         return self._parts(uid).source
@@ -76,21 +76,22 @@ class RemoteEndpoint:
     def hold(self, store: Store, contents: set[Digest], remote: Remote) -> list[bytes]:
         raw = [found for digest in sorted(contents) if (found := parse_digest(digest))]
         wanted = [
-            format_digest(digest) for digest in remote.lacking(list(remote.without_record(raw)))
+            format_digest(digest)
+            for digest in remote.find_missing_chunks(list(remote.find_missing_records(raw)))
         ]
         content_transfer.fetch(self._server, store, wanted)
         return store.hold(sorted(wanted))
 
-    # -- what is taken
+    # -- adding executions and notes
 
-    def lacking(self, uid: Uid, contents: list[str]) -> list[str]:
+    def find_missing_contents(self, uid: Uid, contents: list[str]) -> list[str]:
         raw = [found for digest in contents if (found := parse_digest(digest))]
         missing = self._lacking[uid] = list(
-            map(format_digest, Uploader(self._server, uid).without_record(raw))
+            map(format_digest, Uploader(self._server, uid).find_missing_records(raw))
         )
         return missing
 
-    def take(
+    def import_record(
         self,
         store: Store,
         uid: Uid,
@@ -101,9 +102,9 @@ class RemoteEndpoint:
         content_transfer.send(self._server, store, self._lacking.pop(uid), transfer=uid)
         for events in records:
             Uploader(self._server, uid).fold(to_batch(events))
-        self.note(uid, noted)
+        self.import_notes(uid, noted)
 
-    def note(self, uid: Uid, noted: list[PortableNote]) -> None:
+    def import_notes(self, uid: Uid, noted: list[PortableNote]) -> None:
         if noted:
             body = msgspec.json.encode(noted)
             headers = {"Content-Type": "application/json"}

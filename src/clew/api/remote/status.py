@@ -9,7 +9,7 @@ from clew.api.remote import content_transfer
 from clew.api.remote.client import Client
 from clew.api.remote.share import RemoteEndpoint
 from clew.documents.ids import ExecutionId
-from clew.documents.status import ProjectStatus, ServedFile, ServedStatus, Unpushed
+from clew.documents.project.status import ProjectStatus, ServedFile, ServedStatus, Unpushed
 from clew.prov.queries.tracked_files import TrackedFile
 from clew.settings import machine_id
 
@@ -22,7 +22,7 @@ def get_status(client: Client) -> ProjectStatus:
     executions = client.executions()
     remote: Unpushed | None = None
     unsent: tuple[ExecutionId, ...] | None = ()
-    if (here := directories.here(client.settings)) is not None:
+    if (here := directories.find_here(client.settings)) is not None:
         remote = find_unpushed(RemoteEndpoint(client), executions, here, client.settings)
         with LocalProject(here, client.settings) as project:
             unsent = find_unsent(project)

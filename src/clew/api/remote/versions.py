@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from clew.api.local import versions
 from clew.api.remote import caller_paths, downloads
 from clew.api.remote.client import Client
+from clew.api.remote.messages import StoredVersion
+from clew.documents.files.versions import Restored, Version, Versions
 from clew.documents.ids import Digest
-from clew.documents.versions import Restored, Version, Versions
 from clew.prov.locators import file_locator, path_json
 from clew.prov.queries.targets import Target
 from clew.settings import machine_id
@@ -20,16 +21,15 @@ def list_versions(client: Client, path: bytes) -> list[Version]:
 
 
 def read_chunks(client: Client, version: str) -> Iterator[bytes]:
-    asked = {"target": version, "asker": caller_paths.describe_client(client.settings, version)}
-    with downloads.open_stream(client.server, "content", asked) as (known, pieces):
-        yield from downloads.verify(pieces, known["digest"])
+    with downloads.open_content(client, version) as (digest, pieces):
+        yield from downloads.verify(pieces, digest)
 
 
 def restore(
     client: Client, version: str, *, to: str | None, overwrite: bool, dry_run: bool
 ) -> Restored:
-    target = Target(**client.query_target("version", version), keys=())
-    below = None if to else foreign_cwd(client, target)
+    target = client.query_target("version", StoredVersion, version).as_target()
+    below = None if to else find_foreign_cwd(client, target)
     plan = plan_restore(client, version, target, to, below)
     if not dry_run:
         versions.check_overwrite(plan, overwrite=overwrite)
@@ -37,7 +37,7 @@ def restore(
     return plan
 
 
-def foreign_cwd(client: Client, target: Target) -> str:
+def find_foreign_cwd(client: Client, target: Target) -> str:
     """The working directory of the execution that a version belongs to. Every version of a server
     counts as made elsewhere: only the user decides where on this machine it is written."""
     if target.execution is None:
@@ -52,10 +52,10 @@ def plan_restore(
     claim that it stores the present content counts only for a file that the user named."""
     assert target.digest is not None
     assert target.size is not None
-    path = versions.destination(target, to, below)
-    now = caller_paths.digest_now(path)
+    path = versions.choose_destination(target, to, below)
+    now = caller_paths.hash_current_file(path)
     replaced = None if now == target.digest else now
-    named = to is not None or os.fsdecode(path) in caller_paths.named_files(text)
+    named = to is not None or os.fsdecode(path) in caller_paths.list_named_files(text)
     return Restored(
         version=target.label,
         **path_json(path),

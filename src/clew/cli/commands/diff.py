@@ -16,16 +16,19 @@ from clew.cli.options import json_option, pager_option
 from clew.cli.output import bold, escape, format_command, print_json, print_line, print_table
 
 if TYPE_CHECKING:
-    from clew.documents.differences import (
+    from clew.documents.comparisons.differences import (
         ArtifactDiff,
+        Change,
         Difference,
         Divergence,
         ExecutionDiff,
+        ImageChange,
         PackageChange,
+        PodDiff,
         ProcessChange,
         RunDiff,
     )
-    from clew.documents.maintenance import Rule
+    from clew.documents.project.maintenance import Rule
 
 DIFFERENT = 3
 _MAX_LINES = 20
@@ -48,7 +51,8 @@ _MAX_LINES = 20
 def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: bool) -> int:
     """Compare execution B with execution A: command, environment, packages, hardware, processes,
     inputs and outputs, and which process diverged first. A and B may also be pipeline runs, which
-    are compared task by task, or artifacts of runs (r1/train:model), file by file.
+    are compared task by task, artifacts of runs (r1/train:model), file by file, or Pods
+    (pod/ns/name): image digests, commands, variables, ConfigMaps, inputs, outputs and nodes.
 
     Only differences are shown; small text files are compared line by line. With --confirm the
     process that diverged first is run again in isolation, with one possible cause at a time held
@@ -73,7 +77,10 @@ def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: b
     if as_json:
         print_json(document.as_json())
     else:
-        for line in summarize(document):
+        from clew.documents.comparisons.differences import PodDiff
+
+        lines = summarize_pods(document) if isinstance(document, PodDiff) else summarize(document)
+        for line in lines:
             print_line(line)
     return DIFFERENT if document.differs else 0
 
@@ -124,6 +131,40 @@ def _print_rules(rules: Sequence[Rule], as_json: bool) -> None:
         return
     rows = ((rule.name, " ".join(rule.paths), rule.what) for rule in rules)
     print_table(("name", "paths", "what is ignored"), rows)
+
+
+def summarize_pods(diff: PodDiff) -> Iterator[str]:
+    a, b = (f"pod {escape(name)}" for name in diff.pods)
+    if not diff.differs:
+        yield f"{a} and {b} do not differ"
+        return
+    yield bold(f"{a} → {b}") + f"  outputs {diff.verdict}"
+    yield from _section("Images", _image_lines(diff.images))
+    yield from _section("Command", _command_lines(diff.command))
+    for container, changes in diff.environment.items():
+        yield from _section(f"Environment of {escape(container)}", _named_changes(changes))
+    yield from _section("ConfigMaps and Secrets", _file_lines(diff.config_maps))
+    yield from _section("Node", _named_changes(diff.hardware))
+    yield from _section("Inputs", _file_lines(diff.inputs))
+    yield from _section("Outputs", _file_lines(diff.outputs))
+
+
+def _image_lines(images: Sequence[ImageChange]) -> Iterator[str]:
+    for image in images:
+        for sign, digest, name in (("-", image.a, image.name_a), ("+", image.b, image.name_b)):
+            if digest or name:
+                words = " ".join(escape(word) for word in (name, digest) if word)
+                yield f"{sign} {escape(image.container)}: {words}"
+
+
+def _command_lines(commands: Mapping[str, Change]) -> Iterator[str]:
+    for container, change in commands.items():
+        yield from _change_lines(container, change.as_json(), format_command)
+
+
+def _named_changes(changes: Mapping[str, Change]) -> Iterator[str]:
+    for name, change in changes.items():
+        yield from _change_lines(name, change.as_json(), _format_value)
 
 
 def summarize(diff: ExecutionDiff) -> Iterator[str]:

@@ -66,7 +66,7 @@ def allow(name: str, key: str, as_json: bool) -> None:
     """
     from clew import signing
 
-    text = key if " " in key.strip() else signing.public_key(Path(key))
+    text = key if " " in key.strip() else signing.read_public_key(Path(key))
     fingerprint = signing.allow(_config_directory(), name, text)
     if as_json:
         print_json({"name": name, "fingerprint": fingerprint})
@@ -93,12 +93,12 @@ def _print_key(as_json: bool) -> None:
     from clew import signing
     from clew.errors import NotFound
 
-    key = signing.signing_key(_config_directory())
+    key = signing.find_signing_key(_config_directory())
     if key is None:
         raise NotFound("no signing key is set", hint="clew key create")
-    public = signing.public_key(key)
+    public = signing.read_public_key(key)
     if as_json:
-        fingerprint = signing.fingerprint(public)
+        fingerprint = signing.compute_fingerprint(public)
         print_json({"file": str(key), "public": public, "fingerprint": fingerprint})
     else:
         print_line(public)

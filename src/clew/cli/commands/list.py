@@ -1,9 +1,7 @@
 """`clew list`: list the executions."""
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 
 import click
 import msgspec
@@ -22,15 +20,14 @@ from clew.cli.output import (
     print_message,
     print_table,
 )
-from clew.documents.executions import Change, Execution, ExecutionNode
+from clew.cli.times import parse_time
+from clew.documents.executions.execution import Change, Execution, ExecutionNode
 
 _SHOWN = 20
 """How many executions a terminal shows unless the user says otherwise."""
 _LAUNCHER = "/clew/pipelines/tasks/launcher.py"
 _DEEPEST = 100
 """Levels of a tree."""
-_UNITS = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_AGO = re.compile(r"(\d{1,6}) *(s|min|m|h|d|w)")
 
 
 @click.command(
@@ -71,7 +68,7 @@ def command(
     with clew.open() as project:
         found = project.select(
             filters,
-            since=_parse_since(since),
+            since=parse_time(since, option="--since"),
             limit=None if tree else limit,
             workers=workers or as_json,
         )
@@ -100,26 +97,6 @@ def command(
         print_message(
             f"clew: warning: the record of {ids.get(uid, uid)} is incomplete: {escape(why)}"
         )
-
-
-def _parse_since(text: str | None) -> datetime | None:
-    """`2h` ago, `today`, `yesterday`, or a date or time of ISO 8601, local unless it has a zone."""
-    if text is None:
-        return None
-    now = datetime.now().astimezone()
-    if ago := _AGO.fullmatch(text):
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    if text in ("today", "yesterday"):
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        return midnight - timedelta(days=text == "yesterday")
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.UsageError(
-            f"--since {text!r} is not a time: use 30min, 2h, 3d, 1w, today, yesterday,"
-            " 2026-11-17 or 2026-11-17T09:30"
-        ) from None
-    return found if found.tzinfo else found.astimezone()
 
 
 def format_row(execution: Execution) -> tuple[str, ...]:

@@ -160,6 +160,6 @@ def _plot(rows: list[Measured], metric: str, against: str | None, output: Path |
 
 
 def _x(row: Measured, against: str | None, position: int) -> float:
-    """Where a row is drawn: at its number, or at its position if it has none."""
+    """The x value of a row: its number, or its position if it has none."""
     kind, number, _ = _sort_key(_value(row, against)) if against else (1, 0.0, "")
     return number if kind == 0 else position

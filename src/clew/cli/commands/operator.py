@@ -144,6 +144,13 @@ if TYPE_CHECKING:
     help="The Prometheus with Istio's metrics, which show when a server was last used.",
 )
 @click.option(
+    "--remove-reproductions",
+    envvar="REMOVE_REPRODUCTIONS",
+    show_envvar=True,
+    is_flag=True,
+    help="Remove what killed clew reproduce commands left.",
+)
+@click.option(
     "--proxied",
     is_flag=True,
     help="Count requests through the clew server that CLEW_SERVER names as use.",
@@ -255,6 +262,7 @@ def parse_options(given: dict[str, Any]) -> Options:
         viewer_pod=_read_pod(given["viewer_pod"]) if given["viewer_pod"] else None,
         culling=culling if given["culling"] else None,
         allow_from=tuple(allow_from),
+        remove_reproductions=given["remove_reproductions"],
     )
 
 

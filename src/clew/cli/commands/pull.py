@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.commands.list import format_program, format_state
+from clew.cli.commands.list import format_state
+from clew.cli.commands.push import print_transfer
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 from clew.cli.output import (
-    escape,
     format_command,
-    format_size,
     format_time,
     print_json,
     print_message,
@@ -24,12 +23,12 @@ from clew.cli.output import (
 )
 from clew.cli.progress import progress
 from clew.cli.project_creation import open_or_create_project, print_created
-from clew.cli.remote_address import complete_remotes, resolve_remote
+from clew.cli.remote_argument import complete_remotes, resolve_remote
 from clew.errors import NoProject, UsageError
 from clew.remotes import FIRST, load
 
 if TYPE_CHECKING:
-    from clew.documents.transfers import Transfer
+    from clew.documents.executions.transfers import Transfer
 
 
 @click.command(
@@ -56,20 +55,7 @@ def command(words: tuple[str, ...], list_them: bool, as_json: bool) -> None:
             raise UsageError("--list takes no ids", hint=f"clew pull {url} --list")
         _print_shared(url, as_json)
         return
-    transfer = _pull(url, ids)
-    if as_json:
-        print_json(transfer.as_json())
-        return
-    for text in transfer.remarks:
-        print_message(escape(text))
-    for execution in transfer.executions:
-        print_message(f"{execution.id}  {format_program(execution)}")
-    count = f"{len(transfer.executions)} execution" + ("s" if len(transfer.executions) != 1 else "")
-    print_message(
-        f"pulled {count} ({format_size(transfer.bytes)} fetched)"
-        if count[0] != "0"
-        else "nothing to pull"
-    )
+    print_transfer(_pull(url, ids), "pull", "fetched", as_json=as_json)
 
 
 def _pull(url: str, ids: tuple[str, ...]) -> Transfer:
@@ -77,7 +63,7 @@ def _pull(url: str, ids: tuple[str, ...]) -> Transfer:
     from clew import project_directory, settings
 
     chosen = settings.load()
-    is_new = chosen.server is None and project_directory.here(chosen) is None
+    is_new = chosen.server is None and project_directory.find_here(chosen) is None
     with open_or_create_project(quiet=True) as project:
         try:
             with progress("fetching") as draw:

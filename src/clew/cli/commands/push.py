@@ -1,13 +1,20 @@
 """`clew push`: send executions to a remote."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from clew.cli.commands.list import format_program
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import escape, format_size, print_json, print_message
+from clew.cli.output import escape, format_count, format_size, print_json, print_message
 from clew.cli.progress import progress
-from clew.cli.remote_address import complete_remotes, resolve_remote
+from clew.cli.remote_argument import complete_remotes, resolve_remote
+
+if TYPE_CHECKING:
+    from clew.documents.executions.transfers import Transfer
 
 
 @click.command(
@@ -33,6 +40,11 @@ def command(words: tuple[str, ...], no_sign: bool, as_json: bool) -> None:
 
     with clew.open() as project, progress("sending") as draw:
         transfer = project.push(url, ids or None, sign=not no_sign, progress=draw)
+    print_transfer(transfer, "push", "sent", as_json=as_json)
+
+
+def print_transfer(transfer: Transfer, verb: str, moved: str, *, as_json: bool) -> None:
+    """Print what was pushed or pulled; `moved`: what happened to the bytes."""
     if as_json:
         print_json(transfer.as_json())
         return
@@ -40,9 +52,8 @@ def command(words: tuple[str, ...], no_sign: bool, as_json: bool) -> None:
         print_message(escape(text))
     for execution in transfer.executions:
         print_message(f"{execution.id}  {format_program(execution)}")
-    count = f"{len(transfer.executions)} execution" + ("s" if len(transfer.executions) != 1 else "")
-    print_message(
-        f"pushed {count} ({format_size(transfer.bytes)} sent)"
-        if count[0] != "0"
-        else "nothing to push"
-    )
+    if not transfer.executions:
+        print_message(f"nothing to {verb}")
+        return
+    count = format_count(len(transfer.executions), "execution")
+    print_message(f"{verb}ed {count} ({format_size(transfer.bytes)} {moved})")

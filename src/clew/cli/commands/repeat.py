@@ -22,7 +22,7 @@ from clew.cli.output import (
 from clew.cli.secrets import run_with_secrets, secret_option
 
 if TYPE_CHECKING:
-    from clew.documents.repeats import Repeated
+    from clew.documents.executions.repeats import Repeated
 
 DIFFERENT = 3
 

@@ -24,7 +24,7 @@ from clew.safe_path import check_relative
 
 if TYPE_CHECKING:
     from clew.api.project import Project
-    from clew.documents.versions import Restored
+    from clew.documents.files.versions import Restored
 
 
 @click.command(

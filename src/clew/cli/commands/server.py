@@ -48,7 +48,7 @@ from clew.cli.output import print_json, print_line, print_message
     "--on-cluster",
     is_flag=True,
     help="Show and proxy those of the Kubernetes cluster: the surrounding one, else that of "
-    "KUBECONFIG.",
+    "KUBECONFIG. With CLEW_ARTIFACTS, the tasks of pipelines are Pods there.",
 )
 @click.option(
     "--namespace",
@@ -130,8 +130,9 @@ def command(
     from clew import settings
     from clew.api.local.project import open_local_project
     from clew.cli.kubernetes_extra import require_kubernetes
-    from clew.documents.workloads import Culling
+    from clew.documents.workloads.workload import Culling
     from clew.errors import NoProject, UsageError
+    from clew.pipelines.runs.cluster_options import choose_for_server
     from clew.server import workload_source
     from clew.server.listener import serve
 
@@ -164,8 +165,9 @@ def command(
             print_message(f"clew: notebooks, TensorBoards and viewers are served at {apps}")
         print_message(f"clew: serving {project.root}; end with Ctrl-C")
 
-    workloads = workload_source.NOTHING
+    workloads, cluster = workload_source.NOTHING, None
     if on_cluster:
+        cluster = choose_for_server(project.settings, clew.__version__, namespaces)
         told = Culling(enabled=culling, idle_minutes=idle_minutes if culling else None)
         workloads = workload_source.from_cluster(namespaces, told)
     elif targets:
@@ -180,6 +182,7 @@ def command(
         graph=graph,
         runs=runs,
         on_host=on_host,
+        cluster=cluster,
         token_secret=token_secret,
         apps_port=apps_port,
         apps_origin=apps_origin,

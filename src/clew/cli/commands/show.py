@@ -29,8 +29,8 @@ from clew.cli.output import (
     print_message,
     print_table,
 )
-from clew.documents.execution_details import File, Package, Peer
-from clew.documents.summaries import ExecutionSummary
+from clew.documents.executions.detail import File, Package, Peer
+from clew.documents.executions.summary import ExecutionSummary
 
 CLASSES = ("data", "configuration", "source", "package", "system")
 ROLES = ("input", "output", "transient")

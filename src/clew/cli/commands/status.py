@@ -22,8 +22,8 @@ from clew.cli.output import (
 from clew.project_directory import is_in_checkout
 
 if TYPE_CHECKING:
-    from clew.documents.checkouts import CheckoutStatus
-    from clew.documents.status import ProjectStatus, StoreSize, TrackedFiles
+    from clew.documents.files.checkouts import CheckoutStatus
+    from clew.documents.project.status import ProjectStatus, StoreSize, TrackedFiles
 
 _LISTED_IDS = 10
 

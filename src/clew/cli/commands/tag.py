@@ -19,7 +19,7 @@ from clew.cli.output import escape, print_json, print_line
 @click.option("--remove", is_flag=True, help="Remove these tags.")
 @json_option
 def command(execution: str, names: tuple[str, ...], remove: bool, as_json: bool) -> None:
-    """Add tags to execution ID, and print those that it has then.
+    """Add tags to the execution or pipeline run ID, and print those that it has then.
 
     clew list shows tags, and finds executions by them: clew list tag:NAME.
     """

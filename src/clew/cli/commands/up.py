@@ -36,7 +36,7 @@ _WAIT_SECONDS = 15.0
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
     help="Stop notebooks, TensorBoards and volume viewers that were not used for so long; default: "
-    "never.",
+    "as chosen in Settings, at first never.",
 )
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
 @json_option

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from clew.api.project import Project
-    from clew.documents.execution_details import ExecutionDetail
+    from clew.documents.executions.detail import ExecutionDetail
 
 _HELP_LENGTH = 60
 

@@ -17,8 +17,12 @@ Document = Mapping[str, Any]
 
 LONGEST_COMMAND = 60
 SAME_CONTENT = "same_content"
-"""The kind of an edge that was inferred from equal bytes; all others were observed."""
+"""The kind of an edge that was inferred from equal bytes."""
+INFERRED = "inferred"
+"""The kind of any other edge that was inferred: from times, or from a volume as a whole."""
 _LISTED_CANDIDATES = 3
+_IN_CLUSTER = frozenset({"container", "pod", "request", "claim", "controller", "node"})
+"""Kinds of activities of a cluster, which are drawn as processes are."""
 _GIT_BLOB = re.compile(
     r"swh:1:cnt:[0-9a-f]{40};anchor=swh:1:rev:([0-9a-f]{12})[0-9a-f]{28};path=.*"
 )
@@ -51,6 +55,11 @@ class Point:
         return self.family in ("package", "system") and not self.before
 
     @property
+    def short_id(self) -> str:
+        """The id to show; of a container, whose id is long, its Pod's execution."""
+        return self.execution if self.record["kind"] == "container" else self.id
+
+    @property
     def hidden(self) -> int:
         """The number of installed files a process used that the document only counts."""
         return int(self.record.get("hidden") or 0)
@@ -63,7 +72,11 @@ class Point:
     @property
     def mark(self) -> str:
         """A warning where the chain of provenance is broken, else empty."""
-        return "changed outside" if self.record.get("changed_outside") else ""
+        if self.record.get("changed_outside"):
+            return "changed outside"
+        gaps = self.record.get("gaps") or []
+        more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+        return f"gap: {escape(str(gaps[0]['why']))}{more}" if gaps else ""
 
     @property
     def made(self) -> bool:
@@ -83,7 +96,8 @@ def build_points(document: Document, *, shorten: Callable[[str], str]) -> list[P
     points = {node["id"]: _make_point(node, shorten) for node in document["nodes"]}
     seen: set[tuple[str, str, str]] = set()
     for edge in document["edges"]:
-        kind, a, b = edge["kind"], points.get(edge["from"]), points.get(edge["to"])
+        kind = INFERRED if edge.get("inferred") else edge["kind"]
+        a, b = points.get(edge["from"]), points.get(edge["to"])
         if kind == "part" and document["direction"] != "down":
             a, b = b, a  # draw a traced execution in the place of a result
         if a is None or b is None or a is b or (kind, a.id, b.id) in seen:
@@ -104,8 +118,13 @@ def find_targets(document: Document, points: list[Point]) -> list[Point]:
 def _make_point(node: Document, shorten: Callable[[str], str]) -> Point:
     kind = str(node["kind"])
     execution = str(node.get("execution") or "")
-    where = escape(shorten(str(node["path"]))) if kind == "file" else ""
-    if kind == "process" and node.get("command") and not node.get("name"):
+    where = ""
+    if kind == "file":
+        name = str(node["path"])
+        where = escape(str(node["label"]) if "://" in name else shorten(name))
+    if kind in _IN_CLUSTER:
+        kind, title = "process", _describe_in_cluster(node)
+    elif kind == "process" and node.get("command") and not node.get("name"):
         title = _shorten(format_command(node["command"]))
     elif kind == "stream":
         title = f"{escape(str(node['label']))} of {execution}"
@@ -113,6 +132,13 @@ def _make_point(node: Document, shorten: Callable[[str], str]) -> Point:
         title = where or escape(str(node["label"]))
     same_bytes = _describe_same_bytes(node.get("same_content") or [], shorten)
     return Point(str(node["id"]), kind, node, title, where, execution, same_bytes)
+
+
+def _describe_in_cluster(node: Document) -> str:
+    """`pod team/train  trainer:1 python train.py`."""
+    words = [escape(str(node["image"]))] if node.get("image") else []
+    words += [format_command(node["command"])] if node.get("command") else []
+    return "  ".join(filter(None, (escape(str(node["label"])), _shorten(" ".join(words)))))
 
 
 def _describe_same_bytes(candidates: list[Document], shorten: Callable[[str], str]) -> str:
@@ -146,6 +172,11 @@ def list_facts(point: Point) -> list[tuple[str, str]]:
         ("Directory", node.get("cwd")),
         ("Id", node["id"]),
         ("Execution", node.get("execution")),
+        ("Container", node.get("container")),
+        ("Image", node.get("image")),
+        ("Node", node.get("node")),
+        ("Agent", node.get("agent")),
+        ("Gaps", _format_gaps(node.get("gaps") or [])),
         ("Class", node.get("class")),
         ("Size", _format_exact_size(node.get("size"))),
         ("Digest", node.get("digest")),
@@ -172,6 +203,10 @@ def _format_exact_size(count: int | None) -> str | None:
     if count is None:
         return None
     return format_size(count) if count < 1000 else f"{format_size(count)} ({count:,} bytes)"
+
+
+def _format_gaps(gaps: list[Document]) -> str:
+    return "\n".join(f"{gap['what']}: {gap['why']}" for gap in gaps)
 
 
 def _format_package(package: Document) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from clew.cli.lineage.diagram_model import (
+    INFERRED,
     SAME_CONTENT,
     Document,
     Point,
@@ -16,6 +17,7 @@ _STYLES = {
     "generated": "bold",
     "informed": "dashed",
     SAME_CONTENT: 'dotted, color="#b3541e", label="same bytes"',  # inferred, not observed
+    INFERRED: 'dotted, label="inferred"',
 }
 
 
@@ -39,7 +41,7 @@ def lines(document: Document, *, everything: bool = False) -> Iterator[str]:
 
 
 def _label(point: Point) -> str:
-    second = point.id if point.kind == "process" else point.execution
+    second = point.short_id if point.kind == "process" else point.execution
     return "\n".join(word for word in (point.title, second, point.mark, point.source) if word)
 
 

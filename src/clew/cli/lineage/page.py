@@ -121,7 +121,9 @@ def _node(point: Point) -> dict[str, Any]:
 
 def _subtitle_of(point: Point) -> str:
     if point.kind == "process":
-        return " · ".join(w for w in (point.id, format_duration(point.record.get("seconds"))) if w)
+        return " · ".join(
+            w for w in (point.short_id, format_duration(point.record.get("seconds"))) if w
+        )
     words = [point.execution, format_size(point.record.get("size")), point.source or point.package]
     return " · ".join(word for word in words if word)
 

@@ -7,10 +7,10 @@
        │     └─ data/raw.csv  found by e1
        └─ … 412 files of installed packages (--all)
 
-A dotted branch (`└┄`) leads to a version with the same bytes, which the line above names: this is
-inferred, not observed. A subtree is drawn once; where its root appears again, the line says "see
-above". Nodes with children come first; installed files come last, as one line, unless `everything`
-is set.
+A dotted branch (`└┄`) is inferred, not observed: it leads to a version with the same bytes, which
+the line above names, or the line says "inferred". A subtree is drawn once; where its root appears
+again, the line says "see above". Nodes with children come first; installed files come last, as one
+line, unless `everything` is set.
 """
 
 import re
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from clew.cli.lineage.diagram_model import (
+    INFERRED,
     SAME_CONTENT,
     Document,
     Point,
@@ -26,6 +27,8 @@ from clew.cli.lineage.diagram_model import (
 )
 from clew.cli.output import bold, dim, escape, format_size, shorten_path
 
+_MOST_BRANCHES = 50
+"""Branches of one line: a hundred thousand Pods may have used one volume."""
 _NUMBERS = re.compile(r"(\d{0,18})(\D*)")
 
 
@@ -53,7 +56,7 @@ class _TreePrinter:
     def root(self, target: Point) -> Iterator[str]:
         about = [target.execution, format_size(target.record.get("size")), _short_digest(target)]
         if target.kind == "process":
-            about = [target.id]
+            about = [target.short_id]
         details = ", ".join(word for word in about if word)
         yield bold(target.title) + (f" ({details})" if details else "") + self._ending(target)
         yield from self._children(target)
@@ -70,13 +73,15 @@ class _TreePrinter:
                 margins.pop()
                 continue
             kind, child, last = step
-            margin = margins[-1] + ("└" if last else "├") + ("┄ " if kind == SAME_CONTENT else "─ ")
+            margin = margins[-1] + ("└" if last else "├")
+            margin += "┄ " if kind in (SAME_CONTENT, INFERRED) else "─ "
             if isinstance(child, str):
                 yield margin + dim(child)
                 continue
             branches = list(self._branches(child))
             again = child.id in self.drawn and bool(branches)
-            yield margin + self._line(child) + (dim("  see above") if again else "")
+            inferred = dim("  inferred") if kind == INFERRED else ""
+            yield margin + self._line(child) + inferred + (dim("  see above") if again else "")
             if not again:
                 self.drawn.add(child.id)
                 stack.append(iter(branches))
@@ -96,6 +101,9 @@ class _TreePrinter:
         branches: list[tuple[str, Point | str]] = [
             *sorted(shown.values(), key=lambda branch: self._sort_key(branch[1]))
         ]
+        if len(branches) > _MOST_BRANCHES and not self.everything:
+            more = len(branches) - _MOST_BRANCHES
+            branches[_MOST_BRANCHES:] = [("", f"… {more} more (--all)")]
         if installed or (point.hidden and self.up):
             branches.append(("", _summarize_installed([*installed.values()], point.hidden)))
         for n, (kind, child) in enumerate(branches):
@@ -113,7 +121,7 @@ class _TreePrinter:
 
     def _line(self, point: Point) -> str:
         if point.kind == "process":
-            return f"{point.title}  {dim(point.id)}{self._ending(point)}"
+            return f"{point.title}  {dim(point.short_id)}{self._ending(point)}"
         return point.title + self._ending(point)
 
     def _ending(self, point: Point) -> str:

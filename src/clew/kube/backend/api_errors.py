@@ -31,7 +31,7 @@ NOUNS = {
     "Namespace": "namespace",
     "Node": "node",
 }
-"""What users call each kind."""
+"""The users' word for each kind."""
 
 _REFUSALS: Sequence[tuple[str, str, str]] = (
     (
@@ -92,8 +92,14 @@ def explain_refusal(status: int, answer: Object, kind: str, name: str = "") -> C
 
 
 def explain_log_refusal(status: int, answer: Object, pod: str, container: str) -> ClewError:
-    """The error if a log cannot be read; Conflict if the container has not started yet."""
-    if status == 400 and "waiting to start" in str(answer.get("message")):
+    """The error if a log cannot be read; Conflict if the container has not started yet.
+
+    A node that does not know a new Pod yet answers that it has no such log, which the API server
+    passes on as if it did not know Pods at all.
+    """
+    message = str(answer.get("message"))
+    unknown_to_node = status == 404 and message.startswith(_GENERIC_NOT_FOUND)
+    if unknown_to_node or (status == 400 and "waiting to start" in message):
         return Conflict(f"the container {container} has not started yet", hint="try again later")
     return explain_refusal(status, answer, "Pod", pod)
 

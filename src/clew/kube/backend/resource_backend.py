@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from clew.documents.workloads import Culling, Features, StorageClass
+from clew.documents.workloads.workload import Culling, Features, StorageClass
 from clew.errors import Conflict, NotAllowed, NotFound, Unavailable
 from clew.kube.backend.log_lines import LogChunk, LogLines, parse_position
 from clew.kube.backend.rest_client import RestClient
@@ -33,6 +33,7 @@ _DEFAULT_CLASS = (
 )
 _GPU = re.compile(r"[^/]+/.*(gpu|gaudi|mig-|tpu|npu|xpu).*", re.I)
 _CACHE_SECONDS = 30.0
+_MOST_CACHED = 10_000
 _RETRY_SECONDS = 1.0
 
 Value = TypeVar("Value")
@@ -103,8 +104,23 @@ class ResourceBackend:
             )
         return namespace
 
+    def may_read(self, namespace: str, *, user: str | None, groups: Sequence[str]) -> bool:
+        name = f"read {namespace} {user} {groups}"
+        if len(self._cached) > _MOST_CACHED:
+            self._cached.clear()
+        return self._remember(
+            name, lambda: self._client.review_access(namespace, user=user, groups=groups)
+        )
+
     def features(self) -> Features:
         return self._remember("features", self._find_features)
+
+    def set_idle_minutes(self, minutes: float | None) -> None:
+        raise NotAllowed(
+            "the cluster's operator decides when idle notebooks are stopped",
+            hint="an administrator changes ENABLE_CULLING and CULL_IDLE_TIME in the ConfigMap"
+            " clew-culling; a single notebook can have its own limit",
+        )
 
     def _find_features(self) -> Features:
         has = self._client.has_kind
@@ -209,7 +225,7 @@ class ResourceBackend:
         since = start and start.since
         while True:
             try:
-                async with self._client.follow_log(
+                async with self._client.stream_log(
                     namespace, pod, container, tail=tail, since=since
                 ) as chunks:
                     async for chunk in chunks:
@@ -222,7 +238,7 @@ class ResourceBackend:
             yield LogChunk(text, str(lines.position))
 
     def _remember(self, name: str, find: Callable[[], Value]) -> Value:
-        """What is asked with every page is looked up again only after some seconds."""
+        """Cache for some seconds what every page requests."""
         found = self._cached.get(name)
         if found is None or time.monotonic() - found[0] > _CACHE_SECONDS:
             found = time.monotonic(), find()
@@ -233,7 +249,7 @@ class ResourceBackend:
 
 def pod_labels(key: Key) -> tuple[dict[str, str], tuple[str, str]]:
     """The labels that the operator gives to the Pods of a resource, and the workload they are of:
-    a Pod of somebody else may have these labels, too."""
+    a Pod of another owner may have these labels, too."""
     if key.kind == "Notebook":
         return {"notebook-name": key.name}, ("StatefulSet", key.name)
     if key.kind == "PVCViewer":

@@ -1,7 +1,7 @@
 """A number that changes whenever a notebook, TensorBoard, viewer, volume or event changes.
 
-One watch per kind serves all followers of this server, and only while somebody asks: polling a list
-for each of them would load the API server with every open page. A watch keeps no objects, only the
+One watch per kind serves all followers of this server, and only while there are any: a poll of each
+list for each open page would load the API server. A watch keeps no objects, only the
 resourceVersion of the last one it saw, and asks for metadata only.
 
 The number is the sum of these resourceVersions. Kubernetes counts them up, in the same way for all
@@ -26,7 +26,7 @@ KINDS = ("Notebook", "Tensorboard", "PVCViewer", "PersistentVolumeClaim", "PodDe
 ABOUT = ("Notebook", "Tensorboard", "PVCViewer", "PersistentVolumeClaim")
 """The kinds whose events count. The operator repeats those of Pods on their notebook."""
 IDLE_SECONDS = 60.0
-"""Watches end when nobody has asked for so long."""
+"""Watches end when the version was not requested for so long."""
 _FIRST_SECONDS = 5.0
 """How long the first one who asks waits for the lists."""
 _RETRY_SECONDS = 5.0
@@ -44,7 +44,7 @@ class _Watch:
     version: int = 0
     """The version of the last change; 0: unknown."""
     position: str = ""
-    """Where the next watch begins; empty: at a new list."""
+    """The start of the next watch; empty: at a new list."""
     listed: threading.Event = field(default_factory=threading.Event)
 
 
@@ -113,7 +113,7 @@ class VersionWatch:
                 await asyncio.sleep(_MISSING_SECONDS)
             except ClewError as error:
                 _LOG.warning("cannot watch %s: %s", watch.kind, error)
-                watch.listed.set()  # whoever asks need not wait for the cluster
+                watch.listed.set()  # a request need not wait for the cluster
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _list(self, watch: _Watch) -> None:
@@ -127,14 +127,16 @@ class VersionWatch:
             "resourceVersion": watch.position,
             "allowWatchBookmarks": "true",
         }
-        async with self._client.watch(watch.kind, watch.namespace, params) as events:
+        async with self._client.watch(
+            watch.kind, watch.namespace, params, metadata_only=True
+        ) as events:
             async for event in events:
                 watch.position, changed = read_event(event)
                 watch.version = max(watch.version, changed)
 
 
 def read_event(event: Json) -> tuple[str, int]:
-    """Where to go on after an event, and the version of the change; 0 if it is none."""
+    """The position after an event, and the version of the change; 0 if it is none."""
     if event.get("type") == "ERROR":  # such as 410: the position is too old
         return "", 0
     position = str(dig(event, "object", "metadata", "resourceVersion") or "")

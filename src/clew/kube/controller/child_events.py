@@ -19,7 +19,7 @@ COMPONENT = {
 }
 
 
-def unrelayed_events(
+def find_unrelayed_events(
     resource: Object, cluster: ClusterState, known_events: Iterable[Event]
 ) -> Iterator[Json]:
     """The copies to write: of events of children that are new, or that occurred again."""

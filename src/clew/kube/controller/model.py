@@ -19,6 +19,7 @@ from clew.kube.objects import (
     is_deleting,
     name_of,
     namespace_of,
+    parse_time,
     uid_of,
 )
 
@@ -94,6 +95,26 @@ class Event:
     first: datetime | None
     last: datetime | None
     source: str
+
+
+def parse_event(body: Object) -> Event:
+    """An event as Kubernetes writes it."""
+    about = body.get("involvedObject") or {}
+    at = body.get("eventTime")
+    return Event(
+        uid=uid_of(body),
+        name=name_of(body),
+        about_kind=str(about.get("kind")),
+        about_name=str(about.get("name")),
+        about_uid=str(about.get("uid", "")),
+        warning=body.get("type") == "Warning",
+        reason=str(body.get("reason") or ""),
+        message=str(body.get("message") or ""),
+        count=int(dig(body, "series", "count") or body.get("count") or 1),
+        first=parse_time(body.get("firstTimestamp") or at),
+        last=parse_time(dig(body, "series", "lastObservedTime") or body.get("lastTimestamp") or at),
+        source=str(dig(body, "source", "component") or body.get("reportingComponent") or ""),
+    )
 
 
 @dataclass(frozen=True)

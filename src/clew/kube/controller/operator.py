@@ -24,6 +24,7 @@ from clew.kube.controller.work_queue import WorkQueue
 from clew.kube.culling.activity import ActivityProbe, TrafficSource, istio_traffic, make_probe
 from clew.kube.culling.culler import Culler
 from clew.kube.objects import Key, name_of, namespace_of
+from clew.kube.scratch.scratch_space import remove_all_abandoned
 from clew.kube.shared_secret import access_key
 
 _LOG = logging.getLogger("clew.operator")
@@ -95,6 +96,8 @@ class _Operator:
         for _ in range(WORKERS):
             self._task(self._work(reconciler))
         self._task(self._sweep(client))
+        if options.remove_reproductions:
+            self._task(self._remove_reproductions())
         if culling := options.culling:
             if culling.prometheus:
                 self._traffic.append(istio_traffic(culling.prometheus, culling.idle))
@@ -136,9 +139,9 @@ class _Operator:
 
     async def _work(self, reconciler: Reconciler) -> None:
         while True:
-            key = await self._queue.take()
+            key = await self._queue.get()
             if await self._attempt(key, reconciler):
-                self._queue.done(key)
+                self._queue.mark_done(key)
             else:
                 self._queue.failed(key)
 
@@ -154,6 +157,16 @@ class _Operator:
                     continue
                 for found in self._cache.resources():
                     self._queue.add(Key(found["kind"], namespace_of(found), name_of(found)))
+
+    async def _remove_reproductions(self) -> None:
+        """The operator has no keys of S3, so what owns a bucket stays for the next command."""
+        while True:
+            try:
+                for name in await asyncio.to_thread(remove_all_abandoned):
+                    _LOG.info("removed %s, which a killed clew reproduce left", name)
+            except (ClewError, httpx2.HTTPError) as error:
+                _LOG.warning("cannot remove what clew reproduce left: %s", error)
+            await asyncio.sleep(SWEEP_SECONDS)
 
     async def _attempt(self, key: Key, reconciler: Reconciler) -> bool:
         began = time.monotonic()

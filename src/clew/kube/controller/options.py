@@ -47,6 +47,8 @@ class Options:
     culling: Culling | None = None
     allow_from: tuple[str, ...] = ()
     """Peers that may connect to the Pods besides server and operator: see `network_policies`."""
+    remove_reproductions: bool = False
+    """Remove what `clew reproduce` commands left that were killed."""
     own_namespace: str = "clew"
     """The namespace of the operator and the server."""
     access_key: str = field(default="", repr=False)

@@ -96,7 +96,7 @@ class Reconciler:
     async def _relay_events(self, key: Key, resource: Object, cluster: ClusterState) -> None:
         written = self._relayed.setdefault(key, {})
         known = self._cache.events((key.namespace, key.kind, key.name))
-        for event in child_events.unrelayed_events(resource, cluster, known):
+        for event in child_events.find_unrelayed_events(resource, cluster, known):
             if written.get(name_of(event), 0) < event["count"]:
                 await child_events.write_event(self._client, event)
                 written[name_of(event)] = event["count"]

@@ -12,7 +12,7 @@ import kopf
 
 from clew.kube import cluster_cache
 from clew.kube.client import KINDS, RESOURCES
-from clew.kube.cluster_cache import ClusterCache, possible_parents
+from clew.kube.cluster_cache import ClusterCache, list_possible_parents
 from clew.kube.controller.options import Options
 from clew.kube.controller.work_queue import WorkQueue
 from clew.kube.objects import Key, Object, name_of, namespace_of
@@ -21,7 +21,7 @@ CHILD_KINDS = ("StatefulSet", "Deployment", "Service", "NetworkPolicy")
 FOLLOWER_KINDS = ("Tensorboard", "PVCViewer")
 
 
-def affected_resources(body: Object, cache: ClusterCache) -> Iterator[Key]:
+def find_affected_resources(body: Object, cache: ClusterCache) -> Iterator[Key]:
     """The resources that a change of this object may affect."""
     kind, namespace, name = str(body["kind"]), namespace_of(body), name_of(body)
     if kind in RESOURCES:
@@ -33,16 +33,16 @@ def affected_resources(body: Object, cache: ClusterCache) -> Iterator[Key]:
             if index[1] == "claim":
                 yield from cache.followers_of(namespace, index[2])
             else:
-                yield from possible_parents(*index)
+                yield from list_possible_parents(*index)
     elif kind == "Event":
         for _, about, name in cluster_cache.index_events(body):
             workloads = (
                 cache.workloads_of_pod(namespace, name) if about == "Pod" else [(about, name)]
             )
             for workload in workloads:
-                yield from possible_parents(namespace, *workload)
+                yield from list_possible_parents(namespace, *workload)
     else:
-        yield from possible_parents(namespace, kind, name)
+        yield from list_possible_parents(namespace, kind, name)
 
 
 INDICES = ("resources", "followers", "children", "claims", "pods", "events")
@@ -108,7 +108,7 @@ def _watch(
     async def see(body: kopf.Body, **_: Any) -> None:
         if not options.watches(namespace_of(body)):
             return
-        for key in affected_resources(_with_kind(body, kind), cache):
+        for key in find_affected_resources(_with_kind(body, kind), cache):
             (queue.add if kind in RESOURCES else queue.follow)(key)
 
 

@@ -20,7 +20,7 @@ class WorkQueue:
         self._waiting: asyncio.PriorityQueue[tuple[bool, int, Key]] = asyncio.PriorityQueue()
         self._numbers = itertools.count()
         self._queued: dict[Key, bool] = {}
-        """What is to be reconciled, and whether it can wait for others."""
+        """The resources to reconcile, and whether each can wait for others."""
         self._active: set[Key] = set()
         self._failures: dict[Key, int] = defaultdict(int)
         self._timers: dict[Key, asyncio.TimerHandle] = {}
@@ -40,13 +40,13 @@ class WorkQueue:
         if key not in self._queued and (waiting is None or waiting.when() > soon):
             self._later(key, FOLLOW_DELAY)
 
-    async def take(self) -> Key:
+    async def get(self) -> Key:
         *_, key = await self._waiting.get()
         self._queued.pop(key, None)
         self._active.add(key)
         return key
 
-    def done(self, key: Key) -> None:
+    def mark_done(self, key: Key) -> None:
         self._failures.pop(key, None)
         self._release(key)
 

@@ -18,7 +18,7 @@ from lightkube.config import client_adapter
 from lightkube.config.kubeconfig import KubeConfig
 
 from clew.kube import backend_tokens
-from clew.kube.cluster_cache import possible_parents
+from clew.kube.cluster_cache import list_possible_parents
 from clew.kube.controller.options import Culling, Options
 from clew.kube.culling.idleness import Activity, parse_jupyter_activity
 from clew.kube.objects import Key, Object, annotations_of, name_of, namespace_of, parse_time
@@ -34,7 +34,7 @@ _NOT_NOW = {401, 403, 407, 408, 429}
 """Statuses from a service mesh, or from the server, that say nothing about its activity."""
 
 Traffic = Mapping[Key, datetime]
-"""When bytes were last sent to or from a resource."""
+"""The times at which bytes were last sent to or from each resource."""
 TrafficSource = Callable[[], Awaitable[Traffic]]
 
 
@@ -246,4 +246,6 @@ def proxied_traffic(server: str, token: Callable[[], str]) -> TrafficSource:
 def _resources_behind(metric: Mapping[str, str]) -> list[Key]:
     """The resources that a Service may belong to."""
     namespace = metric.get("destination_service_namespace", "")
-    return list(possible_parents(namespace, "Service", metric.get("destination_service_name", "")))
+    return list(
+        list_possible_parents(namespace, "Service", metric.get("destination_service_name", ""))
+    )

@@ -1,4 +1,4 @@
-"""What TensorBoards and viewers share: a Deployment of one small Pod, and its status."""
+"""The Deployment of one small Pod that TensorBoards and viewers share, and its status."""
 
 from collections.abc import Mapping, Sequence
 

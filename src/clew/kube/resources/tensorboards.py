@@ -28,7 +28,7 @@ _LOGS = "/tensorboard_logs/"
 
 @dataclass(frozen=True)
 class LogSource:
-    """Where logs are read from."""
+    """The source of logs."""
 
     directory: str
     claim: str = ""

@@ -43,7 +43,7 @@ class Derivation(Struct, frozen=True):
 
 
 class LaunchOptions(Struct, frozen=True):
-    """What the recorder passes to the host to start the tracer."""
+    """The options with which the recorder lets the host start the tracer."""
 
     command: tuple[str, ...]
     trace: Path
@@ -61,7 +61,7 @@ class LaunchOptions(Struct, frozen=True):
 
 
 class ExecutionHost(Protocol):
-    """What the recorder needs from a host."""
+    """The interface of a host for the recorder."""
 
     @property
     def machine(self) -> str:
@@ -128,14 +128,14 @@ class LocalHost:
     def __init__(self, settings: Settings) -> None:
         self.machine = machine_id(settings)
         self.cwd = _current_directory()
-        self.environ: Mapping[str, str] = inherited_env.caller_environment()
+        self.environ: Mapping[str, str] = inherited_env.restore_caller_environment()
         self.boot = ""
         self._settings = settings
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         facets = environment.facets(self.cwd, self.environ, redactor, machine=self.machine)
         self.boot = str(facets.get("boot", ""))[:8]
-        git = environment.git(self.cwd, self.environ)
+        git = environment.describe_git(self.cwd, self.environ)
         return {**facets, "git": git, "streams": streams.describe_streams()}
 
     def prepare(

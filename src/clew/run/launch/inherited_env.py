@@ -1,10 +1,10 @@
-"""The environment variables of the caller of `clew exec`, unchanged."""
+"""Restore the environment variables of the caller of `clew exec`."""
 
 import os
 from contextlib import suppress
 
 
-def caller_environment() -> dict[str, str]:
+def restore_caller_environment() -> dict[str, str]:
     """The caller's variables, without the LC_CTYPE that Python itself adds in the C locale: the
     command must see what it would see without Clew."""
     found = dict(os.environ)

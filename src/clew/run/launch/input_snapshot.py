@@ -16,8 +16,10 @@ from clew.witness.syscalls.version_tracker import file_stat_of
 
 _AS_LINK = 1
 _State = tuple[int, int, int]
+_Signature = tuple[int, int, int, int, int]
+"""Device, inode, size, and the times of the last change of the content and of the metadata."""
 _Dumped = tuple[
-    list[tuple[bytes, bool, FileStat]],
+    list[tuple[bytes, bool, _Signature]],
     list[tuple[bytes, list[bytes]]],
     list[tuple[bytes, _State | None]],
 ]
@@ -27,7 +29,7 @@ class InputSnapshot:
     """The metadata of every path that was opened or looked at."""
 
     def __init__(self) -> None:
-        self._there: dict[tuple[bytes, bool], FileStat] = {}
+        self._there: dict[tuple[bytes, bool], _Signature] = {}
         self._absent: dict[bytes, list[bytes]] = {}
         self._parents: dict[bytes, tuple[int, int, int] | None] = {}
 
@@ -57,27 +59,28 @@ class InputSnapshot:
 
     def dump(self) -> bytes:
         """The snapshot as bytes that `load` reads."""
-        there = [(path, follow, file_stat) for (path, follow), file_stat in self._there.items()]
+        there = [(path, follow, signature) for (path, follow), signature in self._there.items()]
         return encode((there, list(self._absent.items()), list(self._parents.items())))
 
     @classmethod
     def load(cls, data: bytes) -> InputSnapshot:
         there, absent, parents = decode(data, type=_Dumped)
         found = cls()
-        found._there = {(path, follow): file_stat for path, follow, file_stat in there}
+        found._there = {(path, follow): signature for path, follow, signature in there}
         found._absent = dict(absent)
         found._parents = dict(parents)
         return found
 
     def changed(self) -> str | None:
         """The first path that changed; None if none did."""
-        for (path, follow), file_stat in self._there.items():
+        for (path, follow), signature in self._there.items():
             try:
-                now = os.stat(path, follow_symlinks=follow)
+                now = os.stat(path) if follow else os.lstat(path)
             except OSError:
                 return os.fsdecode(path)
-            state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-            if state != file_stat.without_mode:
+            if signature != (
+                now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
+            ):  # fmt: skip
                 return os.fsdecode(path)
         for parent, names in self._absent.items():
             if _state(parent) == self._parents[parent] is not None:
@@ -105,7 +108,7 @@ class InputSnapshot:
 
     def _seen(self, path: bytes, file_stat: FileStat, *, follow: bool) -> None:
         if path.startswith(b"/") and not (path + b"/").startswith(KERNEL_DIRECTORIES):
-            self._there[path, follow] = file_stat
+            self._there[path, follow] = file_stat.without_mode
 
 
 def _state(parent: bytes) -> tuple[int, int, int] | None:

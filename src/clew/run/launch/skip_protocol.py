@@ -28,7 +28,7 @@ _decode = msgspec.msgpack.Decoder(Question).decode
 
 @dataclass(frozen=True)
 class RunContext:
-    """What the decider needs to know about the running command."""
+    """The facts about the running command that the decider needs."""
 
     files: Confined
     """The command's files, by its own paths."""

@@ -31,7 +31,7 @@ class ForkedTask:
     lost: bool = False
     """The session ended before the task did."""
     gone: float | None = None
-    """When its process was first seen to be gone (monotonic seconds)."""
+    """The time at which its process was first seen to be gone (monotonic seconds)."""
 
     @property
     def status(self) -> int:

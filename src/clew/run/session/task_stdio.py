@@ -26,7 +26,7 @@ class TaskOutput:
         self.finished = threading.Event()
         """Set when every process that could print has ended."""
 
-    def given(self) -> None:
+    def close_write_end(self) -> None:
         """Close our copy of the write end: the task has its own."""
         os.close(self.descriptor)
 

@@ -19,7 +19,7 @@ from clew.witness.syscalls.trace_format import (
     Seen,
     Spawn,
     Variables,
-    ordered,
+    sort_records,
 )
 
 
@@ -61,7 +61,7 @@ class TraceSplitter:
         self._described: dict[int, Open | Look] = {}
         self._variables: dict[int, Variables] = {}
 
-    def take(self, records: Iterable[AnyRecord]) -> list[TraceBranch]:
+    def add_records(self, records: Iterable[AnyRecord]) -> list[TraceBranch]:
         """Add records; return the branches that they belong to."""
         touched: dict[int, TraceBranch] = {}
         for record in records:
@@ -87,7 +87,7 @@ class TraceSplitter:
                 variables.add(record.variables)
         found: list[AnyRecord] = [self._described[number] for number in sorted(numbers)]
         found += [self._variables[n] for n in sorted(variables) if n in self._variables]
-        return sorted([*found, *ordered(records)], key=attrgetter("seq"))
+        return sorted([*found, *sort_records(records)], key=attrgetter("seq"))
 
     def _sort(self, record: AnyRecord) -> TraceBranch | None:
         if isinstance(record, Variables):

@@ -224,7 +224,7 @@ class WorkerSession:
         heard(uid := Uid(os.urandom(16).hex()), output.capture.path)
         began = time.time_ns()
         socket.send_fds(self._socket, [message], [output.descriptor])
-        output.given()
+        output.close_write_end()
         answer = self._socket.recv(32)
         if not answer.isdigit():
             output.finish()
@@ -247,7 +247,7 @@ class WorkerSession:
             self._look(task)
         return task
 
-    def look(self) -> None:
+    def check_tasks(self) -> None:
         """End tasks whose processes are gone but whose ends are not in the trace (the disk was
         full). Call this from time to time."""
         now, silent = time.monotonic(), self._silent
@@ -277,7 +277,7 @@ class WorkerSession:
             self._silent = None
             new = self._trace.read()
             self._ingest.add(new)
-            self._route(self._branches.take(new))
+            self._route(self._branches.add_records(new))
             self._ingest.process()
             if self._branches.exit is not None:
                 self._kill_tasks()

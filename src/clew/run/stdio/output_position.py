@@ -42,7 +42,7 @@ class OutputPosition:
         """The descriptors that the tracer needs."""
         return (self.descriptor,) if self.master < 0 else (self.descriptor, self.master)
 
-    def take(self, number: int, source: int) -> bytes:
+    def read_output(self, number: int, source: int) -> bytes:
         """Wait for more output of descriptor 1 or 2 and read it. The tracer waits during the read:
         it would not count bytes that have left the pipe but were not added yet."""
         poller = select.poll()

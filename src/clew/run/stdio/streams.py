@@ -22,7 +22,7 @@ from clew.documents.ids import Digest
 from clew.redaction import Redactor
 from clew.run.stdio.output_position import PIPE, SAME, TERMINAL, OutputPosition
 from clew.run.stdio.stdin_demand import StdinDemand
-from clew.run.stdio.terminal import Terminal, plain_output
+from clew.run.stdio.terminal import Terminal, disable_output_processing
 
 NAMES = ("stdin", "stdout", "stderr")
 _BLOCK = 1 << 16
@@ -221,7 +221,7 @@ def recreate_streams(
     sandbox, output captured and shown. The keys typed at a terminal were not recorded, so there is
     no input then.
 
-    The output is shown with secrets masked: the command may be someone else's, and may print the
+    The output is shown with secrets masked: the command may be untrusted, and may print the
     secrets that it was given."""
     streams = Streams(descriptors=(0, 1, 2), names={}, kept={})
     position = streams.output_position
@@ -277,7 +277,7 @@ def _open_terminal(facet: Mapping[str, Any]) -> tuple[int, int]:
     """A pseudo-terminal that converts newlines if the recorded one did (it was used both ways)."""
     master, slave = os.openpty()
     if any(facet.get(name, {}).get("kind") != "terminal" for name in NAMES):
-        plain_output(slave)
+        disable_output_processing(slave)
     return master, slave
 
 
@@ -324,7 +324,7 @@ def _copy_output(
 
     def copy() -> None:
         try:
-            while data := position.take(number, source):
+            while data := position.read_output(number, source):
                 masked = capture.feed(data)
                 show(masked if show_masked else data)
             if show_masked:

@@ -47,7 +47,7 @@ class Terminal(Struct, eq=False):
             terminal._saved = termios.tcgetattr(0)
             tty.setraw(0, termios.TCSADRAIN)
         else:
-            plain_output(slave)  # the user's terminal converts newlines already
+            disable_output_processing(slave)  # the user's terminal converts newlines already
         if threading.current_thread() is threading.main_thread():
             terminal._old_winch = signal.signal(signal.SIGWINCH, lambda *_: terminal._resize())
         return terminal
@@ -72,7 +72,7 @@ class Terminal(Struct, eq=False):
                 ready, _, _ = select.select(sources, [], [], 0.05)
                 if self.master in ready:
                     try:
-                        data = position.take(number, self.master)
+                        data = position.read_output(number, self.master)
                     except OSError:  # the last process that held it has ended
                         break
                     if not data:
@@ -100,7 +100,7 @@ class Terminal(Struct, eq=False):
             signal.signal(signal.SIGWINCH, self._old_winch)
 
 
-def plain_output(slave: int) -> None:
+def disable_output_processing(slave: int) -> None:
     """Turn output processing off: bytes pass unchanged."""
     modes = termios.tcgetattr(slave)
     modes[1] &= ~termios.OPOST

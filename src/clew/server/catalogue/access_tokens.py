@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from clew.errors import Conflict, NotFound
 from clew.prov.graph import Graph
 
+ALL, OBSERVE = "all", "observe"
+"""What a token permits: everything that tokens do; or to send observations and their content."""
 MAX_TOKENS = 100
 """Tokens of a project. Expired ones count until they are deleted."""
 _ADD = """
-INSERT INTO access_token (id, project, name, hash, created, expires) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO access_token (id, project, name, hash, created, expires, scope, kubernetes_user)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 _COUNT = "SELECT count(*) FROM access_token WHERE project = ?"
 _LIST = """
-SELECT id, name, hash, created, expires, last_used FROM access_token WHERE project = ?
-ORDER BY created DESC, id
+SELECT id, name, hash, created, expires, last_used, scope, kubernetes_user
+FROM access_token WHERE project = ? ORDER BY created DESC, id
 """
 _DELETE = "DELETE FROM access_token WHERE project = ? AND id = ? RETURNING id"
 _USE = """
@@ -32,6 +35,9 @@ class StoredToken:
     created: int
     expires: int
     last_used: int | None = None
+    scope: str = ALL
+    kubernetes_user: str | None = None
+    """On a cluster: whose namespaces it reads."""
 
 
 def add_token(graph: Graph, token: StoredToken) -> None:
@@ -43,8 +49,8 @@ def add_token(graph: Graph, token: StoredToken) -> None:
                 f"there are {MAX_TOKENS} access tokens already",
                 hint="revoke those that are not used anymore",
             )
-        values = (token.name, token.hash, token.created, token.expires)
-        connection.rows(_ADD, (token.id, graph.project, *values))
+        values = (token.name, token.hash, token.created, token.expires, token.scope)
+        connection.rows(_ADD, (token.id, graph.project, *values, token.kubernetes_user))
 
     connection.atomically(add)
 

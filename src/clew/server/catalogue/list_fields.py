@@ -5,8 +5,8 @@ CANCELING, a canceled one is FAILED.
 """
 
 from clew.pipelines.runs import run_queue
-from clew.server.catalogue import experiments, pipelines, schedules, versions
 from clew.server.catalogue.list_pages import Field, Table
+from clew.server.catalogue.pipelines import experiments, pipelines, schedules, versions
 
 _CREATED = Field("created", "moment")
 _STORAGE_STATE = Field("CASE archived WHEN 1 THEN 'ARCHIVED' ELSE 'AVAILABLE' END")

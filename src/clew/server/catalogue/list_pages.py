@@ -42,7 +42,7 @@ class Table:
     columns: str
     fields: Mapping[str, Field]
     where: str = "1 = 1"
-    """Which rows the list contains."""
+    """The condition for rows of the list."""
 
 
 @dataclass(frozen=True)

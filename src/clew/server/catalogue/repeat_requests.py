@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from clew.documents.document import from_nanoseconds
+from clew.documents.executions.repeats import Repeated, RepeatedRun, RepeatOptions, RepeatRequest
 from clew.documents.ids import TaskId, Uid
-from clew.documents.repeats import Repeated, RepeatedRun, RepeatOptions, RepeatRequest
 from clew.errors import Busy, NotFound
 from clew.pipelines.runs.lease_watcher import LeaseWatcher
 from clew.prov.graph import Graph

@@ -1,7 +1,8 @@
 """A version for each topic of the web app, which differs after every change of the topic.
 
 A version is a hash of counts and latest times, so it comes from the database alone: all servers of
-a project agree on it, also after a restart.
+a project agree on it, also after a restart. What agents of a cluster observe is a topic of its own,
+`lineage`: it changes every second, and no list shows it.
 """
 
 import hashlib
@@ -9,14 +10,17 @@ from typing import Final
 
 from clew.prov.graph import Graph
 
-_EXECUTIONS = (
-    "SELECT executions FROM project WHERE id = ?",
-    "SELECT count(*), count(name) FROM execution WHERE project = ?",
+EXECUTIONS = (
     """
-    SELECT count(*) FROM ended e JOIN execution x ON x.id = e.activity WHERE x.project = ?
+    SELECT count(*), count(name), max(number) FROM execution WHERE project = ? AND of_cluster = 0
+    """,
+    """
+    SELECT count(*) FROM execution x JOIN ended e ON e.activity = x.id
+    WHERE x.project = ? AND x.of_cluster = 0
     """,
     "SELECT count(*), max(at) FROM note WHERE project = ?",
 )
+_LINEAGE = ("SELECT coalesce(sum(observations), 0) FROM project WHERE id = ?",)
 _RUNS = (
     "SELECT count(*), max(number) FROM run WHERE project = ?",
     "SELECT count(*) FROM ended e JOIN run r ON r.id = e.activity WHERE r.project = ?",
@@ -24,9 +28,13 @@ _RUNS = (
     SELECT state, count(*), max(finished), sum(stop), sum(archived), sum(tries), max(created)
     FROM run_request WHERE project = ? GROUP BY state ORDER BY state
     """,
+    "SELECT count(*), max(at) FROM note WHERE project = ?",
 )
 _PIPELINES = (
-    "SELECT id, name, display_name, description FROM pipeline WHERE project = ? ORDER BY id",
+    """
+    SELECT id, name, display_name, description, archived FROM pipeline WHERE project = ?
+    ORDER BY id
+    """,
     "SELECT count(*), max(created) FROM pipeline_version WHERE project = ?",
     "SELECT count(*), max(created), sum(archived), max(last_run) FROM experiment WHERE project = ?",
     """
@@ -44,7 +52,8 @@ _SETTINGS = (
     "SELECT count(*), max(created), max(id), sum(last_used) FROM access_token WHERE project = ?",
 )
 _TOPICS: Final = {
-    "executions": _EXECUTIONS,
+    "executions": EXECUTIONS,
+    "lineage": _LINEAGE,
     "runs": _RUNS,
     "pipelines": _PIPELINES,
     "repeats": _REPEATS,

@@ -58,7 +58,7 @@ class AccessLog:
 
 
 class _LogEntry:
-    """What the log says about one request."""
+    """The log entry of one request."""
 
     def __init__(self, scope: Scope) -> None:
         self.path = str(scope["path"])[:_MAX_LOGGED]

@@ -37,11 +37,21 @@ def is_access_token(value: str) -> bool:
     return _FORM.fullmatch(value) is not None
 
 
-def new_token(name: str, seconds: int) -> tuple[str, StoredToken]:
+def new_token(
+    name: str, seconds: int, *, scope: str, kubernetes_user: str | None = None
+) -> tuple[str, StoredToken]:
     """A new token, and what is stored of it."""
     id_, now = secrets.token_hex(8), int(time.time())
     token = f"clew_{id_}_{secrets.token_hex(32)}"
-    return token, StoredToken(id_, name, _hash(token), now, now + seconds)
+    return token, StoredToken(
+        id_,
+        name,
+        _hash(token),
+        now,
+        now + seconds,
+        scope=scope,
+        kubernetes_user=kubernetes_user,
+    )
 
 
 def _hash(token: str) -> str:

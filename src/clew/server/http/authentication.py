@@ -15,14 +15,31 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError
+from clew.server.catalogue.access_tokens import ALL, OBSERVE
 from clew.server.http.access_tokens import AccessTokens
 from clew.server.http.login_page import is_own_path, login_page
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
 from clew.viewer.origin_check import SAFE_METHODS, is_cross_origin
 
-PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+PUBLIC_PATHS = frozenset(
+    {"/healthz", "/readyz", "/metrics"}
+    | {
+        f"/{app}/{path}"
+        for app in ("jupyter", "tensorboards", "volumes")
+        for path in ("healthz/liveness", "healthz/readiness", "metrics")
+    }
+)
+"""Ours, and those of Kubeflow's apps."""
 _SECURE_PREFIX = "__Host-"
+_OBSERVATION_REQUESTS = frozenset(
+    {
+        ("POST", "/api/v1/observations"),
+        ("POST", "/api/v1/content"),
+        ("POST", "/api/v1/content/missing"),
+    }
+)
+"""What a token with the scope `observe` permits: observations, and the contents that they name."""
 
 
 class Authentication:
@@ -68,7 +85,7 @@ class Authentication:
             return None
         request.state.access_token = await self._access_tokens.find(bearers)
         if request.state.access_token is not None:
-            return None
+            return _out_of_scope(request)
         values = _cookies(request, self._cookie)
         session = await self._sessions.find(values, self._audience(request.scope))
         if session is None:
@@ -93,6 +110,22 @@ class Authentication:
             )
         request.state.session = session
         return None
+
+
+def _out_of_scope(request: HTTPConnection) -> Response | None:
+    """Refuse what the scope of an access token does not permit. Unknown scopes permit nothing."""
+    path, scope = request.scope["path"], request.state.access_token.scope
+    if scope == ALL:
+        return None
+    if scope == OBSERVE and (request.scope.get("method"), path) in _OBSERVATION_REQUESTS:
+        return None
+    return problem_response(
+        path,
+        403,
+        "not-allowed",
+        f"the scope of this access token is {scope}, which does not permit this",
+        hint="an agent sends observations to /api/v1/observations",
+    )
 
 
 def _bearers(headers: Iterable[str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ _LARGE_BODIES = {
         f"{prefix}/pipelines/upload": 33 * MB for prefix in KUBEFLOW_PREFIXES
     },  # a file of 32 MB, and its form
 }
-_RAW_PATHS = ("/api/v1/events", "/api/v1/content/blake3:", *_LARGE_BODIES)
+_RAW_PATHS = ("/api/v1/events", "/api/v1/observations", "/api/v1/content/blake3:", *_LARGE_BODIES)
 """Paths whose bodies are not JSON documents, or whose routes limit them."""
 _JSON_PATHS = ("/api/v1/content/missing", "/api/v1/content/records", "/api/v1/content/chunks")
 

@@ -5,9 +5,9 @@ from starlette.responses import Response
 from clew.db.connection_interface import Row
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import experiments
-from clew.server.catalogue.experiments import Experiment
 from clew.server.catalogue.list_fields import EXPERIMENTS
+from clew.server.catalogue.pipelines import experiments
+from clew.server.catalogue.pipelines.experiments import Experiment
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep
 from clew.server.kfp.responses import Document, GraphRouter, json_response, without_empty

@@ -10,14 +10,14 @@ from clew.errors import UsageError
 from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import pipelines, versions
 from clew.server.catalogue.list_fields import PIPELINES, VERSIONS
-from clew.server.catalogue.pipelines import Pipeline
-from clew.server.catalogue.versions import Metadata, Version
+from clew.server.catalogue.pipelines import pipelines, versions
+from clew.server.catalogue.pipelines.pipelines import Pipeline
+from clew.server.catalogue.pipelines.versions import Metadata, Version
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import MAX_NAME, BodyFields, Fields, ServiceDep, UrlFields
 from clew.server.kfp.responses import Document, GraphRouter, json_response, without_empty
-from clew.server.parsing import compiled_pipelines
+from clew.server.parsers import compiled_pipelines
 
 router = GraphRouter()
 

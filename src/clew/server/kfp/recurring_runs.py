@@ -9,14 +9,14 @@ from clew.errors import UsageError
 from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import experiments, schedules
 from clew.server.catalogue.list_fields import SCHEDULES
-from clew.server.catalogue.schedules import NewSchedule, Schedule
+from clew.server.catalogue.pipelines import experiments, schedules
+from clew.server.catalogue.pipelines.schedules import NewSchedule, Schedule
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep
 from clew.server.kfp.responses import Document, GraphRouter, json_response, without_empty
 from clew.server.kfp.run_templates import experiment_filter, read_template, template_fields
-from clew.server.parsing import compiled_pipelines, cron
+from clew.server.parsers import compiled_pipelines, cron
 
 router = GraphRouter()
 _MODES = {"": True, "MODE_UNSPECIFIED": True, "ENABLE": True, "DISABLE": False}

@@ -1,4 +1,4 @@
-"""What runs and recurring runs have in common in Kubeflow's requests and responses."""
+"""The fields that runs and recurring runs share in Kubeflow's requests and responses."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from clew.errors import UsageError
 from clew.pipelines.runs.run_queue import RunRequest, RunTemplate
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import experiments
-from clew.server.catalogue.schedules import Schedule
+from clew.server.catalogue.pipelines import experiments
+from clew.server.catalogue.pipelines.schedules import Schedule
 from clew.server.kfp.request_fields import Fields
 from clew.server.kfp.responses import without_empty
-from clew.server.parsing import compiled_pipelines
+from clew.server.parsers import compiled_pipelines
 from clew.server.run_preparation import PipelineSource, find_source
 
 

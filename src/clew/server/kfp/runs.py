@@ -14,8 +14,8 @@ from clew.pipelines.runs.run_queue import NewRun, RunRequest
 from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import experiments
 from clew.server.catalogue.list_fields import RUNS
+from clew.server.catalogue.pipelines import experiments
 from clew.server.kfp import tasks
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep, UrlFields
@@ -27,7 +27,7 @@ from clew.server.kfp.responses import (
     without_empty,
 )
 from clew.server.kfp.run_templates import experiment_filter, read_template, template_fields
-from clew.server.parsing import compiled_pipelines
+from clew.server.parsers import compiled_pipelines
 
 router = GraphRouter()
 _STATES = {"queued": "PENDING", "running": "RUNNING", "succeeded": "SUCCEEDED"}

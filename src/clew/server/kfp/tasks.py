@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from clew.documents.ids import Uid
-from clew.documents.runs import RunWithTasks, Task
+from clew.documents.pipelines.runs import RunWithTasks, Task
 from clew.server.kfp.responses import grpc_status, without_empty
 
 _STATES = {
@@ -63,6 +63,7 @@ def _task(task: Task) -> dict[str, Any]:
         **_times(began, ended),
         state=state,
         execution_id=task.execution,
+        pod_name=task.pod,
         error=grpc_status(task.error),
         outputs={name: {"artifact_ids": _artifact_ids(task, name)} for name in task.artifacts},
         state_history=[*history, without_empty(state=state, update_time=ended)]

@@ -21,11 +21,11 @@ from starlette.responses import Response
 
 from clew.bounded_tar import BoundedTar
 from clew.errors import UsageError
-from clew.server.catalogue import pipelines, versions
+from clew.server.catalogue.pipelines import pipelines, versions
 from clew.server.kfp.pipelines import pipeline_response, read_metadata, version_response
 from clew.server.kfp.request_fields import Fields, ServiceDep, UrlFields
 from clew.server.kfp.responses import json_response
-from clew.server.parsing import compiled_pipelines
+from clew.server.parsers import compiled_pipelines
 from clew.server.server_state import Service
 
 router = APIRouter()

@@ -1,15 +1,18 @@
 """The routes that all three apps have."""
 
-from clew.documents.kubeflow import (
+from typing import Literal
+
+from clew.documents.workloads.kubeflow import (
     DefaultStorageClass,
     Info,
     Namespaces,
     PodDefaults,
     StorageClasses,
 )
-from clew.server.v1.dependencies import BackendDep, Namespace
+from clew.server.metrics import respond_with_metrics
+from clew.server.v1.dependencies import BackendDep, Namespace, ServiceDep
 from clew.server.v1.document_router import DocumentRouter
-from clew.workloads.listings import list_configurations
+from clew.workloads.resource_lists import list_configurations
 
 
 def make_router(app: str) -> DocumentRouter:
@@ -18,8 +21,22 @@ def make_router(app: str) -> DocumentRouter:
 
     @router.get("/info")
     def get_info(backend: BackendDep) -> Info:
-        """Who the user is."""
+        """The name of the user."""
         return Info(user=backend.user, info={})
+
+    @router.get("/healthz/liveness", include_in_schema=False)
+    def get_liveness() -> Literal["alive"]:
+        """Whether the server runs. Anybody may ask."""
+        return "alive"
+
+    @router.get("/healthz/readiness", include_in_schema=False)
+    def get_readiness(service: ServiceDep) -> Literal["ready"]:
+        """Whether the database answers; else 503. Anybody may ask."""
+        with service.graph() as graph:
+            graph.connection.row("SELECT 1")
+        return "ready"
+
+    router.add_api_route("/metrics", respond_with_metrics, include_in_schema=False)
 
     @router.get("/api/namespaces")
     def list_namespaces(backend: BackendDep) -> Namespaces:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from clew.documents.kubeflow import (
+from clew.documents.workloads.forms import NotebookForm, StopForm
+from clew.documents.workloads.kubeflow import (
     ClaimSizes,
     Config,
     Events,
@@ -14,7 +15,6 @@ from clew.documents.kubeflow import (
     PodResource,
     Response,
 )
-from clew.documents.workload_forms import NotebookForm, StopForm
 from clew.errors import NotFound, UsageError
 from clew.kube.objects import Key, name_of
 from clew.server.kubeflow.app_routes import add_configurations, make_router
@@ -25,8 +25,8 @@ from clew.workloads.changes.creation import create_notebook as create
 from clew.workloads.changes.edits import set_stopped
 from clew.workloads.details import status_of
 from clew.workloads.events import events_about
-from clew.workloads.listings import list_claim_sizes, list_gpu_vendors
-from clew.workloads.listings import list_notebooks as list_items
+from clew.workloads.resource_lists import list_claim_sizes, list_gpu_vendors
+from clew.workloads.resource_lists import list_notebooks as list_items
 
 router = make_router("jupyter")
 add_configurations(router)

@@ -1,13 +1,13 @@
 """The routes of Kubeflow's tensorboards app."""
 
-from clew.documents.kubeflow import ClaimNames, Message, Tensorboards
-from clew.documents.workload_forms import TensorboardForm
+from clew.documents.workloads.forms import TensorboardForm
+from clew.documents.workloads.kubeflow import ClaimNames, Message, Tensorboards
 from clew.kube.objects import Key, name_of
 from clew.server.kubeflow.app_routes import add_configurations, make_router
 from clew.server.kubeflow.request_body import Body, RequestKey, describe_body
 from clew.server.v1.dependencies import BackendDep, Namespace
 from clew.workloads.changes.creation import create_tensorboard as create
-from clew.workloads.listings import list_tensorboards as list_items
+from clew.workloads.resource_lists import list_tensorboards as list_items
 
 router = make_router("tensorboards")
 add_configurations(router)

@@ -1,7 +1,7 @@
 """The routes of Kubeflow's volumes app."""
 
-from clew.documents.kubeflow import Events, Message, Pods, VolumeResource, Volumes
-from clew.documents.workload_forms import ViewerForm, VolumeForm
+from clew.documents.workloads.forms import ViewerForm, VolumeForm
+from clew.documents.workloads.kubeflow import Events, Message, Pods, VolumeResource, Volumes
 from clew.kube.objects import Key
 from clew.server.kubeflow.app_routes import make_router
 from clew.server.kubeflow.request_body import Body, RequestKey, describe_body
@@ -10,7 +10,7 @@ from clew.workloads.changes.creation import create_viewer as open_viewer
 from clew.workloads.changes.creation import create_volume as create
 from clew.workloads.changes.deletion import delete_volume as delete
 from clew.workloads.events import events_about
-from clew.workloads.listings import list_volumes as list_items
+from clew.workloads.resource_lists import list_volumes as list_items
 
 router = make_router("volumes")
 
@@ -41,7 +41,7 @@ def get_volume(backend: BackendDep, namespace: Namespace, name: str) -> VolumeRe
 
 @router.get(f"{_VOLUME}/pods")
 def list_pods(backend: BackendDep, namespace: Namespace, name: str) -> Pods:
-    """What mounts the volume."""
+    """The Pods that mount the volume."""
     found = tuple(backend.pods_of(Key(_CLAIM, namespace, name)))
     return Pods(user=backend.user, pods=found)
 

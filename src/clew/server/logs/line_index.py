@@ -1,4 +1,4 @@
-"""Where the lines of a log begin.
+"""An index of the lines of a log.
 
 A log is divided into blocks of about 64 KiB that end with a line. A client that knows the first
 line and the offset of each block can show any part of a log of a million lines: it fetches the
@@ -7,7 +7,7 @@ blocks that it shows. The index grows with the log.
 
 from collections.abc import Iterable
 
-from clew.documents.logs import LogBlock
+from clew.documents.pipelines.logs import LogBlock
 
 BLOCK_BYTES = 64 << 10
 """A longer line is divided, and counts as several lines."""

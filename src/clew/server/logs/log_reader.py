@@ -5,7 +5,7 @@ import threading
 from collections import OrderedDict
 from typing import NamedTuple
 
-from clew.documents.logs import LogBlock
+from clew.documents.pipelines.logs import LogBlock
 from clew.errors import Conflict, NotFound
 from clew.server.logs.line_index import LineIndex
 from clew.server.logs.log_source import LogSource
@@ -19,7 +19,7 @@ _MAX_SEARCH_BYTES = 256 << 20
 
 
 class LogPosition(NamedTuple):
-    """What is known of a log now."""
+    """The size and the lines of a log, as far as it is known."""
 
     lines: int
     size: int
@@ -29,7 +29,7 @@ class LogPosition(NamedTuple):
 class Matches(NamedTuple):
     lines: list[int]
     next_block: int | None
-    """Where the next request goes on; None at the end."""
+    """The position at which the next request continues; None at the end."""
 
 
 class _Log:

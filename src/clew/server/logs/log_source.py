@@ -21,7 +21,7 @@ _ACTIVE = ("pending", "running")
 
 @dataclass(frozen=True)
 class LogSource:
-    """Where the bytes of a log are: in `file`, or in the store; nowhere, if nothing was printed."""
+    """The location of the bytes of a log: `file`, or the store; neither if nothing was printed."""
 
     attempt: str
     """The uid of the execution that prints it; empty before it runs."""
@@ -70,7 +70,7 @@ def find_task_log(project: LocalProject, task: TaskId) -> LogSource:
 
 
 def find_stream(project: LocalProject, execution: str, stream: Stream) -> LogSource:
-    """What an execution printed to one of its streams."""
+    """The log of one stream of an execution."""
     found = project.execution(execution)
     store = project.directory.store
     if found.state == "running":

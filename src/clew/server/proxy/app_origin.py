@@ -25,7 +25,7 @@ from clew.server.proxy.error_page import error_page
 from clew.server.proxy.targets import TargetKey
 
 LOGIN_PATH = "/.clew/login"
-"""Where a ticket is redeemed; no target has such a path."""
+"""The path at which a ticket is redeemed; no target has such a path."""
 _FIELD = re.compile(r"\{(kind|namespace|name|id)\}")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
 _DEFAULT_PORT = re.compile(r"^(http:.*):80$|^(https:.*):443$")
@@ -34,7 +34,7 @@ _PORT = re.compile(r":\d+$")
 
 @dataclass(frozen=True)
 class AppOrigin:
-    """Where browsers find the targets."""
+    """The origin at which browsers find the targets."""
 
     port: int
     """The port on which this server serves them."""

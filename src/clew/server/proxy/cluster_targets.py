@@ -38,7 +38,7 @@ class ClusterTargets:
         )
 
     async def explain(self, key: TargetKey) -> str | None:
-        """What its condition says: that an image cannot be pulled, a quota is used up, …"""
+        """The message of its condition: an image cannot be pulled, a quota is used up, …"""
         return await self._servers.explain(_resource_key(key))
 
 

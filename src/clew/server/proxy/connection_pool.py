@@ -15,7 +15,7 @@ class Pool:
     def __init__(self) -> None:
         self._idle: dict[tuple[str, int], dict[Connection, asyncio.TimerHandle]] = {}
 
-    async def take(self, target: Target, *, new: bool) -> Connection:
+    async def acquire(self, target: Target, *, new: bool) -> Connection:
         """A connection to this target; `new`: do not reuse one."""
         idle = self._idle.get((target.host, target.port))
         while idle and not new:
@@ -25,7 +25,7 @@ class Pool:
                 return found
         return await connect(target.host, target.port)
 
-    def give(self, target: Target, connection: Connection, *, reuse: bool) -> None:
+    def release(self, target: Target, connection: Connection, *, reuse: bool) -> None:
         """Take back a connection after its exchange, or close it.
 
         `reuse` is false after a request with a body: should a target ever read that body as a

@@ -13,17 +13,17 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
     "Cache-Control": "no-store",
 }
-_RELOAD = '\n<meta http-equiv="refresh" content="3">'
+_RELOAD = {"Refresh": "3"}
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">{reload}
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
 :root {{ color-scheme: light dark }}
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 15vh auto; padding: 0 1rem;
   color: light-dark(#14181d, #e8ebee); background: light-dark(#fff, #15181c) }}
 p {{ color: light-dark(#59616b, #a3abb5); white-space: pre-wrap; overflow-wrap: anywhere }}
 </style></head><body>
-<h1>{title}</h1><p>{hint}</p><p>{status} {phrase}</p>
+<main><h1>{title}</h1><p>{hint}</p><p>{status} {phrase}</p></main>
 </body></html>
 """
 
@@ -38,8 +38,7 @@ def error_page(
     text = _PAGE.format(
         title=escape(message),
         hint=escape(hint),
-        reload=_RELOAD if reload else "",
         status=status,
         phrase=HTTPStatus(status).phrase,
     )
-    return HTMLResponse(text, status, _HEADERS)
+    return HTMLResponse(text, status, _HEADERS | (_RELOAD if reload else {}))

@@ -87,7 +87,7 @@ async def forward(
     Unreachable, UpstreamError, UpstreamTimeout, ClientTimeout: no response was started yet.
     ClientDisconnected, ResponseInterrupted: no response can be sent any more.
     """
-    connection = await pool.take(target, new=not request.repeatable)
+    connection = await pool.acquire(target, new=not request.repeatable)
     used = connection.used
     try:
         await _exchange(connection, receive, send, target, request, usage)
@@ -95,10 +95,10 @@ async def forward(
         if not (used and connection.untouched):
             raise
         # The target closed the idle connection just when it was used again.
-        connection = await pool.take(target, new=True)
+        connection = await pool.acquire(target, new=True)
         await _exchange(connection, receive, send, target, request, usage)
     finally:
-        pool.give(target, connection, reuse=not request.has_body)
+        pool.release(target, connection, reuse=not request.has_body)
 
 
 async def _exchange(

@@ -23,7 +23,7 @@ class LocalTargets:
         return Target("127.0.0.1", address.port, headers={HEADER: address.token})
 
     async def explain(self, key: TargetKey) -> str | None:
-        """What its condition says."""
+        """The message of its condition."""
         try:
             return find_reason(self._backend.get(_resource_key(key)))
         except NotFound:

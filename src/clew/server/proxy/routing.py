@@ -131,7 +131,7 @@ class Proxy:
         why = None if self._resolver is None else await self._resolver.explain(key)
         if why is None:
             return None
-        message = f"The {_NOUNS[key.kind]} {key.name} is not ready"
+        message = f"{_describe(key)} is not ready"
         return error_page(scope, 503, "not-ready", message, hint=why, reload=True)
 
     async def _forward(
@@ -165,8 +165,12 @@ class Proxy:
             await forward(receive, send, pool=pool, target=target, request=request, usage=usage)
 
 
+def _describe(key: TargetKey) -> str:
+    return f"The {_NOUNS[key.kind]} {key.name}"
+
+
 def _error_response(scope: Scope, key: TargetKey, error: Exception) -> Response:
-    again = "it may still be starting: try again in a moment"
+    again = "It may still be starting: try again in a moment. A browser tries again by itself."
     if isinstance(error, HandshakeRejected):
         found = Response(error.body, error.status)
         found.raw_headers += error.headers
@@ -177,10 +181,12 @@ def _error_response(scope: Scope, key: TargetKey, error: Exception) -> Response:
             scope["path"], 408, "too-slow", message, headers={"Connection": "close"}
         )
     if isinstance(error, UpstreamTimeout) or (isinstance(error, Unreachable) and error.late):
-        return error_page(scope, 504, "late", f"{key} did not answer in time", hint=again)
+        late = f"{_describe(key)} did not answer in time"
+        return error_page(scope, 504, "late", late, hint=again, reload=True)
     if isinstance(error, Unreachable):
-        return error_page(scope, 502, "unreachable", f"{key} cannot be reached", hint=again)
+        lost = f"{_describe(key)} cannot be reached"
+        return error_page(scope, 502, "unreachable", lost, hint=again, reload=True)
     if isinstance(error, UpstreamError):
-        message = f"{key} closed the connection before it responded"
+        message = f"{_describe(key)} closed the connection before it responded"
         return error_page(scope, 502, "broken", message, hint=str(error))
     raise error

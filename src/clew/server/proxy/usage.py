@@ -56,7 +56,7 @@ class UsageRecorder:
         return self._usage.setdefault(key, TargetUsage())
 
     def last_uses(self) -> dict[TargetKey, datetime]:
-        """When each target was last used through this server. Any thread may ask."""
+        """The time of the last use of each target through this server. Safe from any thread."""
         return {
             key: datetime.fromtimestamp(usage.last / 1e9, UTC)
             for key, usage in list(self._usage.items())

@@ -16,12 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
-import msgspec
-
-from clew.documents.repeats import RepeatRequest
+from clew.api.remote.messages import RepeatCommand, encode_message
+from clew.documents.executions.repeats import RepeatRequest
 from clew.errors import ClewError, NoDatabase
 from clew.pipelines.runs.lease_holder import lease_end
-from clew.server import rerun_worker
+from clew.prov.queries.repeats import shorten_result
 from clew.server.catalogue import repeat_requests
 from clew.server.repeats.output_tail import OutputTail
 from clew.server.rerun_process import worker_command, worker_options
@@ -30,9 +29,6 @@ from clew.server.server_state import Service
 _LOG = logging.getLogger("clew.server.repeats")
 _READ_BYTES = 1 << 16
 _MAX_MESSAGE_BYTES = 64 << 20
-_MAX_RESULT_BYTES = 4 << 20
-"""The limit for a stored result; a larger one keeps the first differences only."""
-_MAX_DIFFERENCES = 500
 _RENEW_SECONDS = 1.0
 _WAIT_SECONDS = 0.2
 _KILL_SECONDS = 3.0
@@ -43,7 +39,7 @@ _RETRY_SECONDS = 2.0
 
 @dataclass
 class Outcome:
-    """What the process answered. Nothing: it ended before it had an answer."""
+    """The answer of the process; empty if it ended before it had one."""
 
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
@@ -104,7 +100,7 @@ class RepeatProcess:
 
     def _encode_command(self) -> bytes:
         options = self._request.options
-        command = rerun_worker.Repeat(
+        command = RepeatCommand(
             id=self._request.target
             if self._request.target[:1] == "r"
             else self._request.target_uid,
@@ -115,7 +111,7 @@ class RepeatProcess:
             quiet=False,
             request=self._request.id,
         )
-        return json.dumps(msgspec.to_builtins(command, str_keys=True)).encode() + b"\n"
+        return encode_message(command) + b"\n"
 
     def _follow(
         self, process: subprocess.Popen[bytes], messages: IO[bytes], output: IO[bytes]
@@ -162,7 +158,7 @@ class RepeatProcess:
                         lease=lease_end(),
                         output=self._output.text(),
                     )
-            except ClewError as error:  # without the database nobody else can claim it, either
+            except ClewError as error:  # without the database no other server can claim it, either
                 _LOG.error("cannot renew the lease of a repeat: %s", error.message)
                 canceled = False
             self._outcome.lost = canceled is None
@@ -217,31 +213,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def shorten_result(result: dict[str, Any]) -> dict[str, Any]:
-    """The result, with only the first differences if it is too large to be stored."""
-    if len(json.dumps(result)) <= _MAX_RESULT_BYTES:
-        return result
-    shortened = dict(result)
-    if "tasks" in result:
-        shortened["tasks"] = [_shorten(task) for task in result["tasks"]]
-    return _shorten(shortened)
-
-
-def _shorten(result: dict[str, Any]) -> dict[str, Any]:
-    differences = result.get("differences", [])
-    kept = [
-        {name: value for name, value in difference.items() if name != "lines"}
-        for difference in differences[:_MAX_DIFFERENCES]
-    ]
-    warning = f"{len(differences)} differences; the first {len(kept)} are listed"
-    if "differences" not in result:
-        return result
-    return {
-        **result,
-        "differences": kept,
-        "ran": result["ran"][:_MAX_DIFFERENCES],
-        "reused": result["reused"][:_MAX_DIFFERENCES],
-        "warnings": [*result["warnings"][:_MAX_DIFFERENCES], warning],
-    }

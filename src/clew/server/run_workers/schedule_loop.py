@@ -5,7 +5,7 @@ import threading
 import time
 
 from clew.errors import ClewError
-from clew.server.catalogue import due_schedules
+from clew.server.catalogue.pipelines import due_schedules
 from clew.server.server_state import Service
 
 _LOG = logging.getLogger("clew.server.run_workers")

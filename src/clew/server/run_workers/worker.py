@@ -4,7 +4,8 @@
 
 Input, from the server: the first line is JSON with the worker's id and the address of the graph;
 an empty line means that work is available; `end` means to requeue the current run and exit. When
-the input ends, the server is gone, and the worker exits at once.
+the input ends, the server is gone, and the worker exits at once. A worker whose tasks are Pods also
+exits at once at `end`: they run on.
 
 The worker holds its run by a lease, which it renews, and exits at once when another worker has
 claimed the run. It can be killed at any time: the next worker that claims the run resumes it.
@@ -29,6 +30,7 @@ from clew.api.local.project import LocalProject, open_local_project
 from clew.documents.ids import Uid
 from clew.errors import Busy, ClewError, NoDatabase
 from clew.pipelines.runner.cancellation import request_cancel
+from clew.pipelines.runner.run_types import ClusterOptions
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.lease_holder import hold_lease, lease_end
 from clew.pipelines.runs.lease_watcher import LeaseWatcher
@@ -47,17 +49,26 @@ _LOG = logging.getLogger("clew.server.run_workers")
 
 
 class _Worker:
-    def __init__(self, project: LocalProject, holder: str, *, on_host: bool) -> None:
+    def __init__(
+        self,
+        project: LocalProject,
+        holder: str,
+        *,
+        on_host: bool,
+        cluster: ClusterOptions | None,
+    ) -> None:
         self._project = project
         self._holder = holder
         self._on_host = on_host
+        self._cluster = cluster
         self._standby = StandbyWorkers(project)
         self._leases = LeaseWatcher()
         self._ending = False
 
     def work(self) -> None:
         for _ in range(_MAX_RUNS):
-            self._standby.prepare()
+            if self._cluster is None:
+                self._standby.prepare()
             run = self._claim_next()
             if run is None:
                 break
@@ -139,6 +150,7 @@ class _Worker:
             run,
             self._standby,
             on_host=self._on_host,
+            cluster=self._cluster,
             say=lambda text: _LOG.info("%s", text, extra=extra),
         )
 
@@ -180,6 +192,8 @@ class _Worker:
 
         def wait(seconds: float) -> None:
             self._read_input(seconds)
+            if self._ending and self._cluster is not None:
+                os._exit(0)  # the Pods run on, and the worker that resumes the run follows them
             if self._ending:
                 request_cancel(directory, run)
 
@@ -212,7 +226,8 @@ def main(root: str) -> None:
     config = json.loads(_read_first_line())
     configure(plain=config["plain_log"])
     project = open_local_project(replace(settings.load(), graph=config["graph"]), root)
-    _Worker(project, config["holder"], on_host=config["on_host"]).work()
+    cluster = ClusterOptions(**config["cluster"]) if config["cluster"] else None
+    _Worker(project, config["holder"], on_host=config["on_host"], cluster=cluster).work()
     os._exit(0)
 
 

@@ -8,12 +8,13 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from clew.errors import ClewError
+from clew.pipelines.runner.run_types import ClusterOptions
 from clew.pipelines.runs import run_queue
 from clew.server.server_state import Service
-from clew.settings import without_own
+from clew.settings import remove_own_variables
 
 _LOG = logging.getLogger("clew.server.run_workers")
 _CHECK_SECONDS = 0.5
@@ -36,10 +37,19 @@ class _Worker:
 class WorkerPool:
     """`count` workers: as many runs can be in progress at once."""
 
-    def __init__(self, service: Service, count: int, *, on_host: bool) -> None:
+    def __init__(
+        self,
+        service: Service,
+        count: int,
+        *,
+        on_host: bool,
+        cluster: ClusterOptions | None = None,
+    ) -> None:
+        """`cluster`: where tasks run as Pods; None: on this machine."""
         self._service = service
         self._count = count
         self._on_host = on_host
+        self._cluster = cluster
         self._workers: list[_Worker] = []
         self._ending = threading.Event()
         self._deadline = 0.0
@@ -91,7 +101,8 @@ class WorkerPool:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            env=without_own(),  # tasks must not see the credentials of the server and the graph
+            # Tasks must not see the credentials of the server and the graph.
+            env=remove_own_variables(),
             start_new_session=True,  # Ctrl-C must reach only the server
             bufsize=0,
         )
@@ -100,6 +111,7 @@ class WorkerPool:
             "holder": holder,
             "graph": self._service.settings.graph,
             "on_host": self._on_host,
+            "cluster": asdict(self._cluster) if self._cluster else None,
             "plain_log": self._service.plain_log,
         }
         with suppress(BrokenPipeError):

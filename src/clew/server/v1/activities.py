@@ -11,7 +11,8 @@ from pydantic import StringConstraints
 
 from clew.api.local.comparison.comparison import compare_activities
 from clew.api.local.project import LocalProject
-from clew.documents.activities import (
+from clew.documents.comparisons.side_by_side import ActivityComparison
+from clew.documents.project.activities import (
     ActiveWorkload,
     Activity,
     ActivityGroups,
@@ -23,11 +24,10 @@ from clew.documents.activities import (
     Overview,
     Result,
 )
-from clew.documents.comparisons import ActivityComparison
-from clew.documents.workloads import Quota
+from clew.documents.workloads.workload import Quota
 from clew.errors import ClewError
 from clew.server.catalogue.activities.conditions import Conditions, parse_conditions
-from clew.server.catalogue.activities.grouping import (
+from clew.server.catalogue.activities.groups import (
     group_activities,
     is_in_group,
     parse_grouping,
@@ -39,7 +39,7 @@ from clew.server.catalogue.activities.selection import (
     list_names,
     select_activities,
 )
-from clew.server.catalogue.activities.sorting import Order, parse_sorting
+from clew.server.catalogue.activities.sort_order import Order, parse_sorting
 from clew.server.server_state import Service
 from clew.server.storage_meter import StorageMeter
 from clew.server.v1.dependencies import Limit, ProjectDep, ServiceDep, Text
@@ -200,7 +200,7 @@ def get_overview(
         str | None, Query(max_length=63, description="Of the quota; default: the usual one.")
     ] = None,
 ) -> Overview:
-    """What the first page shows."""
+    """The content of the first page."""
     _refresh(request, project)
     graph = project.graph
     week_ago = datetime.now(UTC) - timedelta(days=_FAILED_DAYS)

@@ -1,4 +1,4 @@
-"""What has changed, as server-sent events: the web app reads again what they name.
+"""Changes as server-sent events: the web app refetches the topics that they name.
 
 Each event has the versions of all topics: the first one as soon as the client is connected, then
 one whenever a version differs. A client that reconnects, also to another server, compares them with
@@ -28,6 +28,8 @@ router = APIRouter(tags=["project"])
 
 _MIN_SECONDS = 0.3
 """Between two queries: a recording writes to the database many times a second."""
+_LINEAGE_SECONDS = 10
+"""Between two versions of `lineage`: agents of a cluster write all the time."""
 
 
 class ChangeFeed(Feed):
@@ -40,6 +42,7 @@ class ChangeFeed(Feed):
         self._seen: object = None
         self._stored: dict[str, str] = {}
         self._next_query = 0.0
+        self._next_lineage = 0.0
 
     def poll(self) -> bool:
         versions = self._stored_versions() | self._other_versions()
@@ -48,12 +51,18 @@ class ChangeFeed(Feed):
         return changed
 
     def _stored_versions(self) -> dict[str, str]:
-        """What the database says; asked only if it has changed."""
+        """The versions in the database, which is queried only after a change."""
         seen = database_version(self._service)
         now = time.monotonic()
         if seen != self._seen and now >= self._next_query:
             with self._service.graph() as graph:
-                self._stored = get_versions(graph)
+                stored = get_versions(graph)
+            if stored["lineage"] != self._stored.get("lineage"):
+                if now < self._next_lineage:
+                    stored["lineage"] = self._stored["lineage"]
+                else:
+                    self._next_lineage = now + _LINEAGE_SECONDS
+            self._stored = stored
             self._seen = seen
             self._next_query = now + _MIN_SECONDS
         return self._stored
@@ -76,14 +85,14 @@ class ChangeFeed(Feed):
     response_class=Response,
     responses={
         200: {
-            "description": "`{topics: {executions, runs, pipelines, repeats, settings,"
-            " workloads}}`: the versions of all topics, at once and after every change.",
+            "description": "`{topics: {executions, lineage, runs, pipelines, repeats,"
+            " settings, workloads}}`: the versions of all topics, at once and after every change.",
             "content": OPENAPI_CONTENT,
         }
     },
 )
 async def get_changes(service: ServiceDep) -> Response:
-    """What has changed, until the client disconnects."""
+    """Changes, until the client disconnects."""
     return stream_response(_event_stream(service))
 
 

@@ -1,4 +1,4 @@
-"""What the routes share: parameter types, dependencies, and the description of errors."""
+"""Parameter types, dependencies and error descriptions that routes share."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -9,6 +9,7 @@ from pydantic import StringConstraints
 from clew.api.local.project import LocalProject
 from clew.errors import NotAllowed
 from clew.server.http.authentication import uses_access_token
+from clew.server.http.namespace_access import namespaces_of
 from clew.server.server_state import Service
 from clew.workloads.backend import Backend
 from clew.workloads.forms.spawner_config import FormDefaults
@@ -21,7 +22,9 @@ Target = Annotated[
     Text,
     Query(
         description="An execution `e2`, a process `e2.p3`, a version `e2:PATH`, a run `r1`, a task"
-        " `r1/train`, an artifact `r1/train:model`, bytes `blake3:HEX`, or a path.",
+        " `r1/train`, an artifact `r1/train:model`, bytes `blake3:HEX`, or a path. In a"
+        " cluster also `pvc://NS/CLAIM/PATH`, `s3://BUCKET/KEY`, `pod/NS/NAME`,"
+        " `configmap/NS/NAME`, `image@sha256:HEX` or `pkg:TYPE/NAME`.",
         examples=["e1"],
     ),
 ]
@@ -50,8 +53,8 @@ def _service(request: Request) -> Service:
 ServiceDep = Annotated[Service, Depends(_service)]
 
 
-def _project(service: ServiceDep) -> Iterator[LocalProject]:
-    with service.project() as project:
+def _project(request: Request, service: ServiceDep) -> Iterator[LocalProject]:
+    with service.project(namespaces_of(service, request)) as project:
         yield project
 
 

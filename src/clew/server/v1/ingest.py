@@ -5,7 +5,8 @@ stored completely or not at all, whenever either side is killed. Ingest is idemp
 arrives twice changes nothing.
 """
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import blake3
 from fastapi import APIRouter, Query, Request
@@ -13,16 +14,18 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from clew.api.local.project import LocalProject
 from clew.documents.ids import Uid
 from clew.errors import ClewError, UsageError
 from clew.prov.events import AnyEvent
-from clew.prov.export.recorded_events import stored_digests
+from clew.prov.export.recorded_events import list_stored_digests
 from clew.prov.queries.executions import get_execution
 from clew.server.http.cancellation import Check, run_cancellable
-from clew.server.ingest_limits import IngestTransfers
-from clew.server.parsing import event_batches
+from clew.server.ingest_transfers import IngestTransfers
+from clew.server.parsers import event_batches
 from clew.server.server_state import Service
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
+from clew.store.remotes.pack_transfer import PackImport
 from clew.store.types import format_digest, parse_digest
 
 MAX_PACK_BYTES = 80 << 20
@@ -38,6 +41,8 @@ _DESCRIPTIONS = {
 INGEST_RESPONSES = PROBLEM_RESPONSES | {
     status: {**PROBLEM_RESPONSES[400], "description": s} for status, s in _DESCRIPTIONS.items()
 }
+
+_Result = TypeVar("_Result")
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=INGEST_RESPONSES)
 
@@ -72,6 +77,12 @@ class IngestResult(BaseModel):
     executions: list[IngestedExecution]
 
 
+class ObservationsResult(BaseModel):
+    """The result of a batch of observations."""
+
+    events: int
+
+
 class Digests(BaseModel):
     """Digests of contents (whole files) and of chunks (parts of them): `blake3:` and 64 digits."""
 
@@ -93,31 +104,44 @@ def _body(*kinds: str) -> dict[str, Any]:
 async def post_events(request: Request, transfer: Transfer = "") -> IngestResult:
     """Store a batch of events. `Content-Encoding` may be zstd or gzip. All content that the events
     refer to as stored must be here already, else 409."""
-    transfers = _transfers(request)
-    with transfers.slot():
-        body = await _read_body(request, event_batches.MAX_BATCH_BYTES)
-        coding = request.headers.get("content-encoding", "").strip().lower()
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-        def work(check: Check) -> IngestResult:
-            events = event_batches.parse_batch(event_batches.decompress(body, coding), kind, check)
-            check()
-            result = _store_events(request.app.state.service, transfers, events, transfer)
-            request.app.state.metrics.events.inc(result.events)
-            return result
+    def store(project: LocalProject, events: list[AnyEvent]) -> IngestResult:
+        project.graph.import_events(events)
+        executions = [
+            get_execution(project.graph, uid, alive=lambda _: False)
+            for uid in dict.fromkeys(event.execution for event in events)
+        ]
+        ingested = [IngestedExecution(uid=e.uid, id=e.id or "", name=e.name) for e in executions]
+        return IngestResult(events=len(events), executions=ingested)
 
-        return await run_cancellable(request, work)
+    return await _store_batch(request, transfer, store)
+
+
+@router.post("/observations", openapi_extra=_body("application/x-ndjson", "application/msgpack"))
+async def post_observations(request: Request, transfer: Transfer = "") -> ObservationsResult:
+    """Store what an agent of a cluster observed, as `/events` does: executions of the kinds `pod`,
+    `claim`, `controller`, `request` and `node`, and the containers of Pods."""
+
+    def store(project: LocalProject, events: list[AnyEvent]) -> ObservationsResult:
+        project.graph.import_observations(events)
+        return ObservationsResult(events=len(events))
+
+    return await _store_batch(request, transfer, store)
 
 
 @router.post("/content/missing")
 async def find_missing(request: Request, digests: Digests, transfer: Transfer = "") -> Digests:
-    """Which of these the server lacks. Those it has are kept for the transfer."""
+    """Find the contents and chunks that the server lacks. Those it has are kept for the
+    transfer."""
     transfers = _transfers(request)
 
     def work() -> Digests:
         contents, chunks = map(parse_digests, (digests.contents, digests.chunks))
-        with transfers.taking(transfer) as taking:
-            missing, lacking = taking.missing_contents(contents), taking.missing_chunks(chunks)
+        with transfers.receive(transfer) as pack_import:
+            missing, lacking = (
+                pack_import.missing_contents(contents),
+                pack_import.missing_chunks(chunks),
+            )
         return Digests(
             contents=list(map(format_digest, missing)), chunks=list(map(format_digest, lacking))
         )
@@ -135,8 +159,8 @@ async def post_content(request: Request, transfer: Transfer = "") -> StoredBytes
         pack = await _read_body(request, MAX_PACK_BYTES)
 
         def work(check: Check) -> StoredBytes:
-            with transfers.taking(transfer) as taking:
-                taking.take(pack, check)
+            with transfers.receive(transfer) as pack_import:
+                pack_import.import_pack(pack, check)
             request.app.state.metrics.bytes.inc(len(pack))
             return StoredBytes(bytes=len(pack))
 
@@ -153,41 +177,54 @@ async def put_content(request: Request, digest: str, transfer: Transfer = "") ->
         def work() -> StoredBytes:
             if blake3.blake3(data).digest() != parse_digests([digest])[0]:
                 raise UsageError(f"the body does not have the digest {digest}")
-            with transfers.taking(transfer) as taking:
-                taking.put(data)
+            with transfers.receive(transfer) as pack_import:
+                pack_import.put(data)
             request.app.state.metrics.bytes.inc(len(data))
             return StoredBytes(bytes=len(data))
 
         return await run_in_threadpool(work)
 
 
-def _store_events(
-    service: Service, transfers: IngestTransfers, events: list[AnyEvent], transfer: str
-) -> IngestResult:
-    names = sorted(stored_digests(events))
-    with transfers.taking(transfer) as taking, service.project() as project:
-        digests = [parse_digest(name) for name in names]
-        missing = [name for name, digest in zip(names, digests, strict=True) if digest is None]
-        missing += map(
-            format_digest,
-            taking.missing_contents(digest for digest in digests if digest is not None),
+async def _store_batch(
+    request: Request, transfer: str, store: Callable[[LocalProject, list[AnyEvent]], _Result]
+) -> _Result:
+    """Read the batch, and store it with `store` once all its content is here."""
+    transfers = _transfers(request)
+    with transfers.slot():
+        body = await _read_body(request, event_batches.MAX_BATCH_BYTES)
+        coding = request.headers.get("content-encoding", "").strip().lower()
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+        def work(check: Check) -> _Result:
+            events = event_batches.parse_batch(event_batches.decompress(body, coding), kind, check)
+            check()
+            service: Service = request.app.state.service
+            with transfers.receive(transfer) as pack_import, service.project() as project:
+                _check_content(pack_import, events)
+                try:
+                    result = store(project, events)
+                except (ClewError, OverflowError, ValueError) as error:
+                    raise event_batches.find_unstorable(events) or error from error
+            transfers.end(transfer)
+            request.app.state.metrics.events.inc(len(events))
+            return result
+
+        return await run_cancellable(request, work)
+
+
+def _check_content(pack_import: PackImport, events: list[AnyEvent]) -> None:
+    names = sorted(list_stored_digests(events))
+    digests = [parse_digest(name) for name in names]
+    missing = [name for name, digest in zip(names, digests, strict=True) if digest is None]
+    missing += map(
+        format_digest,
+        pack_import.missing_contents(digest for digest in digests if digest is not None),
+    )
+    if missing:
+        raise MissingContent(
+            f"{len(missing)} contents of the batch are missing, such as {missing[0]}",
+            hint="send them to /api/v1/content, or mark them as not stored",
         )
-        if missing:
-            raise MissingContent(
-                f"{len(missing)} contents of the batch are missing, such as {missing[0]}",
-                hint="send them to /api/v1/content, or mark them as not stored",
-            )
-        try:
-            project.graph.import_events(events)
-        except (ClewError, OverflowError, ValueError) as error:
-            raise event_batches.find_unstorable(events) or error from error
-        executions = [
-            get_execution(project.graph, uid, alive=lambda _: False)
-            for uid in dict.fromkeys(event.execution for event in events)
-        ]
-    transfers.end(transfer)
-    ingested = [IngestedExecution(uid=e.uid, id=e.id or "", name=e.name) for e in executions]
-    return IngestResult(events=len(events), executions=ingested)
 
 
 def _transfers(request: Request) -> IngestTransfers:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from clew.documents.maintenance import Check, ProjectInfo, Reclaimed, Rules
+from clew.documents.project.maintenance import Check, ProjectInfo, Reclaimed, Rules
 from clew.server.v1.dependencies import ProjectDep
 from clew.server.v1.document_router import DocumentRouter
 
@@ -18,7 +18,7 @@ def get_project(project: ProjectDep) -> ProjectInfo:
 
 @router.get("/rules")
 def list_rules(project: ProjectDep) -> Rules:
-    """Which differences comparisons ignore."""
+    """The differences that comparisons ignore."""
     return Rules(rules=tuple(project.rules()))
 
 

@@ -2,7 +2,8 @@
 
 A client asks which chunks some contents consist of, then for the chunks that it lacks. A response
 is one pack; until the client has read it, it counts towards the limit of concurrent ingest
-requests.
+requests. Contents, and so the lists of their chunks, are given to callers who may read a namespace
+that has them.
 """
 
 from collections.abc import Callable
@@ -15,19 +16,23 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from clew.api.local.remotes.push_pull import LocalEndpoint
+from clew.documents.executions.transfers import RecordParts
 from clew.documents.ids import Digest, Uid
-from clew.documents.records import RecordParts
 from clew.prov.events import to_batch, to_lines
 from clew.prov.export.note_transfer import PortableNote
 from clew.prov.export.recorded_events import export_events
+from clew.prov.queries.cluster.visibility import check_content
 from clew.prov.queries.executions import find_execution
-from clew.server.ingest_limits import IngestTransfers
-from clew.server.parsing.event_batches import Malformed
+from clew.server.http.namespace_access import namespaces_of
+from clew.server.ingest_transfers import IngestTransfers
+from clew.server.parsers.event_batches import Malformed
+from clew.server.server_state import Service
 from clew.server.v1.dependencies import ProjectDep
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.ingest import INGEST_RESPONSES, Digests, parse_digests
 from clew.server.v1.records.executions import Id
 from clew.store import Store
+from clew.store.types import format_digest
 
 router = DocumentRouter(prefix="/api/v1", tags=["giving"], responses=INGEST_RESPONSES)
 
@@ -77,7 +82,7 @@ def get_events(
 
 @router.get("/executions/{id}/record")
 def get_record_parts(project: ProjectDep, id: Id) -> RecordParts:  # noqa: A002
-    """What a record has besides its events."""
+    """The parts of a record besides its events."""
     uid = find_execution(project.graph, id).uid
     endpoint = LocalEndpoint(project)
     source = endpoint.source(uid)
@@ -96,15 +101,16 @@ def post_notes(project: ProjectDep, id: Id, body: Annotated[Any, Body()]) -> Non
         notes = msgspec.convert(body, list[PortableNote])
     except msgspec.ValidationError as error:
         raise Malformed(f"these are not notes: {error}") from error
-    LocalEndpoint(project).note(find_execution(project.graph, id).uid, notes)
+    LocalEndpoint(project).import_notes(find_execution(project.graph, id).uid, notes)
 
 
 @router.post("/content/records", response_class=Response, responses=_PACK)
 async def post_records(request: Request, digests: Digests) -> Response:
     """A pack of records that list the chunks of these contents. A content without a record is a
     single chunk."""
+    contents = parse_digests(digests.contents)
     return await _respond_with_pack(
-        request, lambda store: store.pack_export().records(parse_digests(digests.contents))
+        request, contents, lambda store: store.pack_export().records(contents)
     )
 
 
@@ -112,20 +118,24 @@ async def post_records(request: Request, digests: Digests) -> Response:
 async def post_chunks(request: Request, digests: Digests) -> Response:
     """A pack of as many of these chunks as fit, at least one. `contents`: those that are single
     chunks."""
+    chunks, alone = parse_digests(digests.chunks), parse_digests(digests.contents)
     return await _respond_with_pack(
-        request,
-        lambda store: store.pack_export().chunks(
-            parse_digests(digests.chunks), alone=parse_digests(digests.contents)
-        ),
+        request, [*chunks, *alone], lambda store: store.pack_export().chunks(chunks, alone=alone)
     )
 
 
-async def _respond_with_pack(request: Request, make_pack: Callable[[Store], bytes]) -> Response:
+async def _respond_with_pack(
+    request: Request, digests: list[bytes], make_pack: Callable[[Store], bytes]
+) -> Response:
+    """`digests`: what the pack is about."""
     transfers: IngestTransfers = request.app.state.intake
-    path = request.app.state.service.directory.store
+    service: Service = request.app.state.service
 
     def work() -> bytes:
-        with Store(path) as store:
+        with service.project(namespaces_of(service, request)) as project:
+            for digest in set(digests):
+                check_content(project.graph, format_digest(digest))
+        with Store(service.directory.store) as store:
             return make_pack(store)
 
     with ExitStack() as slot:

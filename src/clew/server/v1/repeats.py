@@ -5,10 +5,11 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from clew.documents.executions.repeats import RepeatOptions, RepeatRequest, RepeatRequests
 from clew.documents.ids import Uid
-from clew.documents.repeats import RepeatOptions, RepeatRequest, RepeatRequests
 from clew.errors import NotAllowed, NotFound, UsageError
 from clew.pipelines.runs import run_list
+from clew.prov.queries.executions import check_is_command, find_execution
 from clew.replay.repeat.parameters import find_words
 from clew.replay.repeat.repeat_plan import replace_words
 from clew.server.catalogue import repeat_requests
@@ -57,8 +58,10 @@ def repeat_execution(
 ) -> RepeatRequest:
     """Repeat an execution in isolation, and compare. It gets no secrets; what needs secrets is
     repeated with `clew repeat --secret`. The answer of the same request, sent again while it is
-    queued or running, is the same repeat."""
+    queued or running, is the same repeat. 400 for a Pod: `GET reproduction-plan` says how it is
+    reproduced."""
     options = request or Options()
+    check_is_command(project.graph, find_execution(project.graph, id))
     execution = project.execution(id)
     if execution.made_elsewhere and (options.network or options.gpu):
         raise NotAllowed(
@@ -110,7 +113,8 @@ def list_repeats(
     ] = "",
     limit: Limit = 100,
 ) -> RepeatRequests:
-    """Repeats that a server was asked for, newest first, without their output and results."""
+    """Repeats that a server was asked for and those of commands, newest first, without their output
+    and results."""
     found = repeat_requests.list_repeats(project.graph, target=target, limit=limit)
     return RepeatRequests(repeats=tuple(found))
 

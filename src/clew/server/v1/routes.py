@@ -8,9 +8,9 @@ from fastapi.routing import iter_route_contexts
 from starlette.responses import JSONResponse
 
 import clew
-from clew.documents.kubeflow import Failure
 from clew.documents.problem import ProblemDetails
-from clew.documents.workload_forms import FORMS
+from clew.documents.workloads.forms import FORMS
+from clew.documents.workloads.kubeflow import Failure
 from clew.server.http.problems import WEB_APP_PREFIXES
 from clew.server.v1 import activities, changes, maintenance, repeats, status, traffic
 from clew.server.v1.dependencies import PROBLEM_RESPONSES

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query
 
 from clew.api.local.status import describe_served
-from clew.documents.status import ServedStatus
+from clew.documents.project.status import ServedStatus
 from clew.server.v1.dependencies import ProjectDep
 from clew.server.v1.document_router import DocumentRouter
 

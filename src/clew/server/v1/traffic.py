@@ -1,7 +1,7 @@
 """The proxy's traffic per target, for the culler."""
 
 from clew.documents.document import from_nanoseconds
-from clew.documents.traffic import TargetTraffic, TrafficList
+from clew.documents.project.proxy_traffic import TargetTraffic, TrafficList
 from clew.server.catalogue import proxy_traffic
 from clew.server.v1.dependencies import ServiceDep
 from clew.server.v1.document_router import DocumentRouter

@@ -68,7 +68,7 @@ class OpenBlock:
         self._data.append(data)
         self.length += len(data)
 
-    def take(self) -> bytes:
+    def join(self) -> bytes:
         data, self._data = b"".join(self._data), []
         return data
 
@@ -162,7 +162,7 @@ class PackWriter:
         if self._block.length or self._block.files:
             if self._pool is None:  # little data: a thread would cost more than it saves
                 block, self._block = self._block, OpenBlock()
-                self._open().append(block, *compress(block.take()))
+                self._open().append(block, *compress(block.join()))
             else:
                 self._seal()
         self._drain(0)
@@ -192,7 +192,7 @@ class PackWriter:
 
     def _seal(self) -> None:
         block, self._block = self._block, OpenBlock()
-        self._compressing.append((block, self.submit(compress, block.take())))
+        self._compressing.append((block, self.submit(compress, block.join())))
         self._drain(_WAITING)
 
     def _drain(self, most: int) -> None:

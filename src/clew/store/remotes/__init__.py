@@ -2,6 +2,7 @@
 
     object_storage  named objects in a directory
     s3_bucket       named objects in S3
+    zip_file        named objects in a bundle
     remote_index    what a remote holds, from the tables of its packs
     upload          send what the remote lacks
     download        fetch and verify what is missing here

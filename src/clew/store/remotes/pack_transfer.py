@@ -55,7 +55,7 @@ class PackImport:
         self._writer.flush()
         return absent
 
-    def take(self, pack: bytes, check: Check = lambda: None) -> None:
+    def import_pack(self, pack: bytes, check: Check = lambda: None) -> None:
         """Store the content of a pack durably. `check` is called repeatedly. If it raises, only
         complete contents are stored."""
         try:

@@ -61,12 +61,12 @@ class Remote:
 
     parallel_packs = 3
 
-    def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
+    def find_missing_chunks(self, chunks: Sequence[bytes]) -> set[bytes]:
         """Those of these chunks that the remote does not have."""
         present = {d for d, _ in self.index.known(chunks) if self.index.locate(d) is not None}
         return set(chunks) - present
 
-    def without_record(self, contents: Sequence[bytes]) -> set[bytes]:
+    def find_missing_records(self, contents: Sequence[bytes]) -> set[bytes]:
         """Those of these contents whose chunk lists the remote does not have."""
         return {digest for digest in contents if self.index.file(digest) is None}
 

@@ -72,6 +72,6 @@ def _fetch_chunks(
 
 def _take(pack_import: PackImport, pack: bytes) -> None:
     try:
-        pack_import.take(pack)
+        pack_import.import_pack(pack)
     except UsageError as error:  # an error of the server, not of the user
         raise Damaged(error.message, hint="run clew fsck on the server") from error

@@ -37,10 +37,10 @@ class UploadTarget(Protocol):
     parallel_packs: int
     """Packs that are sent at the same time; with 1 they arrive in order."""
 
-    def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
+    def find_missing_chunks(self, chunks: Sequence[bytes]) -> set[bytes]:
         """Those of these chunks that the target does not have."""
 
-    def without_record(self, contents: Sequence[bytes]) -> set[bytes]:
+    def find_missing_records(self, contents: Sequence[bytes]) -> set[bytes]:
         """Those of these contents whose chunk lists the target does not have."""
 
     def put_pack(self, pack: bytes, tail: bytes) -> int:
@@ -92,7 +92,7 @@ class Upload:
                 self._total += len(piece)
                 self._add(part, bytes(piece), whole=single)
                 absent.discard(part)
-        if not single and self._target.without_record([digest]):
+        if not single and self._target.find_missing_records([digest]):
             parts = pack_format.pack_parts((part, len(piece)) for part, piece in chunks)
             self._add_record(pack_format.FileRecord(digest, len(data), pack_format.FILE, parts))
         return format_digest(digest)
@@ -112,7 +112,7 @@ class Upload:
         found = {
             d: pack_format.FileRecord(d, *file) for d in contents if (file := self._index.file(d))
         }
-        unknown = self._target.without_record(list(found))
+        unknown = self._target.find_missing_records(list(found))
         return {digest: file for digest, file in found.items() if digest in unknown}
 
     def _chunks(self, contents: list[bytes]) -> dict[bytes, int]:
@@ -134,7 +134,7 @@ class Upload:
 
     def _absent(self, chunks: list[bytes]) -> set[bytes]:
         """Those of these chunks that the target lacks and that were not sent yet."""
-        return self._target.lacking(
+        return self._target.find_missing_chunks(
             [d for d in dict.fromkeys(chunks) if d not in self._sent_chunks]
         )
 
@@ -196,7 +196,7 @@ def build_pack(blocks: list[OpenBlock]) -> tuple[bytes, bytes]:
     for block in blocks:
         length, chunks = block.length, block.chunks
         if length:
-            codec, stored = compress(block.take())
+            codec, stored = compress(block.join())
             table.blocks.append(pack_format.Block(len(data), len(stored), length, codec, chunks))
             data += stored
         table.files.extend(block.files)

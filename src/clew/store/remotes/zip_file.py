@@ -15,7 +15,7 @@ from clew.store.errors import from_os
 from clew.store.remotes.object_storage import damaged_object, missing_object
 
 _BAD = (zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError, struct.error)
-"""What `zipfile` raises for a malformed file."""
+"""The exceptions of `zipfile` for a malformed file."""
 
 
 class ZipStorage:

@@ -12,7 +12,7 @@ from clew.errors import ClewError, Exists, NotFound, UsageError
 from clew.kube.objects import Json, Key, Object, dig, name_of, namespace_of
 from clew.workloads.annotations import made_by_request
 from clew.workloads.backend import Backend
-from clew.workloads.changes.pod_rules import check_host_access
+from clew.workloads.changes.pod_restrictions import check_host_access
 from clew.workloads.forms.notebook_form import build_notebook
 from clew.workloads.forms.notebook_volumes import check_claim_name
 from clew.workloads.forms.spawner_config import FormDefaults

@@ -15,7 +15,7 @@ from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Json, Key, Object, annotations_of, dig, format_time
 from clew.workloads import annotations
 from clew.workloads.backend import Backend
-from clew.workloads.changes.pod_rules import check_edit, check_host_access
+from clew.workloads.changes.pod_restrictions import check_edit, check_host_access
 from clew.workloads.details import to_yaml
 from clew.workloads.forms.notebook_form import Form
 from clew.workloads.forms.notebook_volumes import SHARED_MEMORY, Volumes
@@ -25,7 +25,7 @@ from clew.workloads.notebooks import container_of
 _RESOURCES = ("cpu", "cpuLimit", "memory", "memoryLimit", "gpus")
 _VOLUMES = ("workspace", "datavols", "shm")
 _PLACEMENT = {"affinityConfig": "affinity", "tolerationGroup": "tolerations"}
-"""What each field changes: one that is not mentioned stays, also if no option has its value."""
+"""The effect of each field: one that is not mentioned stays, also if no option has its value."""
 _MAX_YAML = 1 << 20
 _ATTEMPTS = 3
 

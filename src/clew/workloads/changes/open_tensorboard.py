@@ -4,7 +4,7 @@ import hashlib
 import re
 from contextlib import suppress
 
-from clew.documents.workloads import OpenedTensorboard
+from clew.documents.workloads.workload import OpenedTensorboard
 from clew.errors import Exists
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Key, dig, is_deleting, name_of

@@ -33,7 +33,7 @@ _MAX_GPUS = 1024
 
 @dataclass(frozen=True)
 class NotebookRequest:
-    """What a form asks for."""
+    """The result of a form: a Notebook, and the volumes to create first."""
 
     notebook: Json
     claims: tuple[Json, ...]
@@ -229,11 +229,11 @@ class Form:
             raise UsageError("configurations must be a list of labels")
         for label in found:
             if not isinstance(label, str) or not _LABEL.fullmatch(label):
-                raise UsageError(f"{str(label)[:80]!r} is no label")
+                raise UsageError(f"{str(label)[:80]!r} is not a label")
         return dict.fromkeys(found, "true")
 
     def placement(self) -> Json:
-        """Where it may run: the chosen affinity and toleration group."""
+        """Its placement: the chosen affinity and toleration group."""
         affinity = self._option("affinityConfig", "configKey")
         tolerations = self._option("tolerationGroup", "groupKey")
         return {

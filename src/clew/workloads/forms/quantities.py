@@ -68,6 +68,6 @@ def _unit(suffix: str) -> Decimal:
 
 def _invalid(text: object, what: str) -> UsageError:
     return UsageError(
-        f"{what} is no quantity: {str(text)[:40]!r}",
+        f"{what} is not a quantity: {str(text)[:40]!r}",
         hint="write a number with a unit if needed: 0.5, 500m, 512Mi, 1.5Gi",
     )

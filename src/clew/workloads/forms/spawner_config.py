@@ -152,7 +152,7 @@ def parse_config(text: str) -> FormDefaults:
         raise UsageError("it must be one mapping with the key spawnerFormDefaults")
     fields = documents[0].get("spawnerFormDefaults")
     if not isinstance(fields, dict):
-        raise UsageError("the key spawnerFormDefaults is missing or no mapping")
+        raise UsageError("the key spawnerFormDefaults is missing or not a mapping")
     for name in _SWITCHES:
         if not isinstance(fields.get(name, False), bool):
             raise UsageError(f"{name} must be true or false")

@@ -7,6 +7,7 @@
     processes           what to start, and the processes themselves
     pods                Pods that stand for processes
     culler              stops what is idle
+    idle_limit          after how long an idle one is stopped
     installer           finds and installs JupyterLab and TensorBoard
     server_lock         one server at a time runs them, and where it is
 

@@ -18,8 +18,10 @@ from clew.kube.controller.model import STOPPED, is_stopped
 from clew.kube.controller.options import Culling
 from clew.kube.culling.idleness import Activity, decide, parse_jupyter_activity
 from clew.kube.objects import Json, Key, format_time, name_of
+from clew.workloads.local.idle_limit import IdleLimit
 from clew.workloads.local.pods import make_pod
-from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Address, Supervisor
+from clew.workloads.local.processes.runtimes import Address
+from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Supervisor
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
 
 _LOG = logging.getLogger("clew.workloads")
@@ -37,12 +39,11 @@ class Culler:
         files: ResourceFiles,
         supervisor: Supervisor,
         *,
-        idle_minutes: float | None,
+        limit: IdleLimit,
     ) -> None:
         self._files = files
         self._supervisor = supervisor
-        minutes = _NEVER_MINUTES if idle_minutes is None else idle_minutes
-        self._culling = Culling(idle=timedelta(minutes=minutes))
+        self._limit = limit
         self._traffic: TrafficSource = dict
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="culler", daemon=True)
@@ -74,7 +75,9 @@ class Culler:
         address = self._supervisor.address(key)
         activity = self._activity(key, address, traffic) if pod and address else None
         now = datetime.now(UTC)
-        verdict = decide(resource, pod, activity, now, self._culling)
+        minutes = self._limit.minutes
+        culling = Culling(idle=timedelta(minutes=_NEVER_MINUTES if minutes is None else minutes))
+        verdict = decide(resource, pod, activity, now, culling)
         notes: dict[str, str | None] = dict(verdict.annotations)
         if verdict.cull and not is_stopped(resource):
             notes[STOPPED] = format_time(now)  # Kubeflow deletes the others; here they stay

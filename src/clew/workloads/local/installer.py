@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from clew.documents.workloads import Program, ProgramInstallation
+from clew.documents.workloads.workload import Program, ProgramInstallation
 from clew.errors import NotFound
-from clew.settings import without_own
+from clew.settings import remove_own_variables
 from clew.workloads.local.processes.child_process import RUN_CHILD
 
 PROGRAMS = {"jupyterlab": ("jupyterlab", "ipykernel"), "tensorboard": ("tensorboard",)}
@@ -195,7 +195,7 @@ class Installer:
         self._append(name, f"$ {' '.join(command)}\n")
         with subprocess.Popen(
             [sys.executable, "-I", "-S", str(RUN_CHILD), str(os.getpid()), *command],
-            env=without_own(),
+            env=remove_own_variables(),
             start_new_session=True,  # Ctrl-C is for the server, which ends it
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -4,17 +4,19 @@ import getpass
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
-from clew.documents.workloads import Culling, Features, StorageClass
+from clew.documents.workloads.workload import Culling, Features, StorageClass
 from clew.errors import Exists, NotAllowed, NotFound
 from clew.kube.backend.log_lines import LogChunk
 from clew.kube.objects import Json, Key, Object, name_of
 from clew.project_directory import ProjectDirectory
 from clew.workloads.local.culler import Culler, TrafficSource
+from clew.workloads.local.idle_limit import IdleLimit
 from clew.workloads.local.installer import Installer, Interpreters
 from clew.workloads.local.pods import make_pod, owner_of_pod
 from clew.workloads.local.processes.launch_plan import Planner, claims_used_by
 from clew.workloads.local.processes.runtime_directory import RuntimeDirectory
-from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Address, Supervisor
+from clew.workloads.local.processes.runtimes import Address
+from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Supervisor
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
 from clew.workloads.local.server_lock import ServerLock
 from clew.workloads.local.validation import check_namespace, check_resource
@@ -41,11 +43,11 @@ class LocalBackend:
         idle_minutes: float | None = None,
     ) -> None:
         """`idle_minutes`: when unused notebooks are stopped, unless they have a limit of their own;
-        None: never."""
+        None: as the project has it."""
         self.lock = ServerLock(lock_path(directory))
         own = directory.path / "workloads"
         self.user = getpass.getuser()
-        self._idle_minutes = idle_minutes
+        self._idle_limit = IdleLimit(own / "idle-limit.json", idle_minutes)
         self._files = ResourceFiles(own / "resources", check=check_resource)
         self._volumes = VolumeDirectories(
             directory.root, directory.path, directory.uid, project_created(directory.path)
@@ -64,7 +66,7 @@ class LocalBackend:
             owner=directory.uid,
         )
         self.programs = Installer(programs, interpreters, on_change=self._programs_changed)
-        self._culler = Culler(self._files, self._supervisor, idle_minutes=idle_minutes)
+        self._culler = Culler(self._files, self._supervisor, limit=self._idle_limit)
 
     def start(self, traffic: TrafficSource = dict) -> None:
         """Start all notebooks, TensorBoards and viewers that are not stopped. `traffic`: when each
@@ -85,6 +87,9 @@ class LocalBackend:
         self._runtime.close()
         self.lock.close()
 
+    def may_read(self, namespace: str, *, user: str | None, groups: Sequence[str]) -> bool:
+        return True
+
     def namespaces(self) -> Sequence[str]:
         return (NAMESPACE,)
 
@@ -95,8 +100,12 @@ class LocalBackend:
             volumes=True,
             snapshots=False,
             gpus=(),  # a notebook sees all GPUs of the machine: there is nothing to choose
-            culling=Culling(enabled=True, idle_minutes=self._idle_minutes),
+            culling=Culling(enabled=True, idle_minutes=self._idle_limit.minutes),
         )
+
+    def set_idle_minutes(self, minutes: float | None) -> None:
+        self._idle_limit.save(minutes)
+        self._files.touch()
 
     def version(self) -> int:
         return self._files.version
@@ -105,7 +114,7 @@ class LocalBackend:
         return (StorageClass(name=STORAGE_CLASS, default=True),)
 
     def address(self, key: Key) -> Address | None:
-        """Where a resource is served; None: it is not ready."""
+        """The address of a resource; None: it is not ready."""
         return self._supervisor.address(key)
 
     def list(
@@ -212,7 +221,7 @@ class LocalBackend:
 
     def _programs_changed(self) -> None:
         self._files.touch()  # the pages show its output
-        self._supervisor.retry()
+        self._supervisor.replan()
 
     def _check_free(self, key: Key) -> None:
         try:

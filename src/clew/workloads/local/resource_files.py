@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from clew.disk_reserve import NO_ROOM
 from clew.errors import Conflict, Exists, Full, NotFound
 from clew.kube.objects import (
     Json,
@@ -29,7 +30,6 @@ from clew.kube.objects import (
     labels_of,
     name_of,
 )
-from clew.reserve_file import NO_ROOM
 
 _LOG = logging.getLogger("clew.workloads")
 NAMESPACE = "local"

@@ -1,7 +1,7 @@
 """The lock of the one server that runs the notebooks of a project, and the address of that server.
 
-The kernel releases the lock when the process ends, however it ends. The file's content belongs to
-whoever holds the lock: a new holder empties it first.
+The kernel releases the lock when the process ends, however it ends. Only the holder
+of the lock writes the file: a new holder empties it first.
 """
 
 import fcntl
@@ -64,7 +64,7 @@ def find_running(
         with suppress(OSError, ValueError, TypeError, KeyError), path.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return None  # nobody holds it
+                return None  # no server holds it
             except BlockingIOError:
                 found = json.loads(file.read(_MAX_BYTES))
                 return RunningServer(str(found["address"]), str(found["token_digest"]))

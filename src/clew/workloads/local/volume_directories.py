@@ -84,7 +84,7 @@ class VolumeDirectories:
         """A path in a volume; it need not exist."""
         volume = self.path(claim)
         if {".", ".."} & set(inner.split("/")) or "\0" in inner:
-            raise UsageError(f"{inner[:100]!r} is no path in a volume")
+            raise UsageError(f"{inner[:100]!r} is not a path in a volume")
         place = (volume / inner.strip("/")).resolve()
         self._check_inside(place, volume.resolve(), inner)
         return place
@@ -115,5 +115,5 @@ class VolumeDirectories:
 
 
 def project_created(own: Path) -> str:
-    """When the project was created, as far as its directory tells."""
+    """The time of the project's creation, as far as its directory tells."""
     return format_time(datetime.fromtimestamp((own / "config.toml").stat().st_mtime, UTC))

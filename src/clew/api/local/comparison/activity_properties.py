@@ -1,4 +1,4 @@
-"""What is known of an execution or a pipeline run, as properties that can be compared.
+"""The properties of an execution or a pipeline run that can be compared.
 
 The environment and the packages of a run are those of its first task that has run; its code is the
 code of its components.
@@ -17,10 +17,10 @@ from clew.api.local.executions import show_execution
 from clew.api.local.summary import is_own
 from clew.api.metric_collection import Measured, parse_parameter
 from clew.api.project_context import ProjectState
-from clew.documents.comparisons import SectionName
-from clew.documents.execution_details import ExecutionDetail
+from clew.documents.comparisons.side_by_side import SectionName
+from clew.documents.executions.detail import ExecutionDetail
 from clew.documents.ids import VersionId
-from clew.documents.runs import RunWithTasks, Task
+from clew.documents.pipelines.runs import RunWithTasks, Task
 from clew.prov import package_urls
 from clew.prov.queries.executions import ExecutionRef, find_execution
 from clew.prov.queries.files import File, list_files

@@ -11,7 +11,7 @@ from clew.api.local.comparison.table import Properties, build_sections
 from clew.api.metric_collection import Measured, measure_execution, measure_run
 from clew.api.pipeline_artifacts import is_run
 from clew.api.tensorboard_events import Series
-from clew.documents.comparisons import ActivityComparison, ComparedEntry, MetricSeries
+from clew.documents.comparisons.side_by_side import ActivityComparison, ComparedEntry, MetricSeries
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _MOST_POINTS = 1000
 
 
 def compare_activities(project: LocalProject, ids: Sequence[str]) -> ActivityComparison:
-    """What the activities have in common, and what differs."""
+    """Compare the activities, property by property."""
     entries: list[ComparedEntry] = []
     columns: list[Properties] = []
     series: dict[str, list[MetricSeries]] = {}

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from msgspec import UNSET
 
-from clew.documents.comparisons import ComparedRow, ComparedSection, SectionName
+from clew.documents.comparisons.side_by_side import ComparedRow, ComparedSection, SectionName
 from clew.documents.ids import VersionId
 
 SECTIONS: tuple[SectionName, ...] = get_args(SectionName)
@@ -25,7 +25,7 @@ class Cell:
 
 @dataclass
 class Properties:
-    """What is known of one activity, by section and name."""
+    """The properties of one activity, by section and name."""
 
     sections: dict[SectionName, dict[str, Cell]] = field(
         default_factory=lambda: {section: {} for section in SECTIONS}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from clew.api.local.versions import chunks
-from clew.documents.runs import LogPart, Task
+from clew.documents.pipelines.runs import LogPart, Task
 from clew.errors import NotFound
 from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs
 from clew.prov.queries.executions import find_execution

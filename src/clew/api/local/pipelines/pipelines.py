@@ -12,11 +12,11 @@ from clew.api.pipelines import Pipelines
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
-    from clew.documents.differences import RunDiff
+    from clew.documents.comparisons.differences import RunDiff
+    from clew.documents.executions.repeats import RepeatedRun
     from clew.documents.ids import TaskId, Uid
-    from clew.documents.repeats import RepeatedRun
-    from clew.documents.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
-    from clew.pipelines.runner.run_types import Change
+    from clew.documents.pipelines.runs import LogPart, Run, RunWithCounts, RunWithTasks, Task, Why
+    from clew.pipelines.runner.run_types import Change, ClusterOptions
 
 
 class LocalPipelines(Pipelines):
@@ -34,6 +34,7 @@ class LocalPipelines(Pipelines):
         reuse: bool = True,
         on_host: bool = False,
         platform: StrPath | None = None,
+        cluster: ClusterOptions | None = None,
         say: Say = ignore_message,
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
@@ -50,6 +51,7 @@ class LocalPipelines(Pipelines):
                 reuse=reuse,
                 on_host=on_host,
                 platform=fspath(platform) if platform else None,
+                cluster=cluster,
                 say=say,
                 watch=watch,
             ),
@@ -77,8 +79,8 @@ class LocalPipelines(Pipelines):
         return self.show(id)
 
     def why(self, id: str) -> Why:  # noqa: A002
-        from clew.documents.runs import Fact, Why
-        from clew.pipelines.runner.task_reuse import list_facts
+        from clew.documents.pipelines.runs import Fact, Why
+        from clew.pipelines.runner.local_artifacts import list_facts
 
         task = self.task(id)
         facts = list_facts(self._project.directory, self._project.settings, task.execution)
@@ -90,6 +92,9 @@ class LocalPipelines(Pipelines):
             execution=task.execution,
             key=task.key,
             parts=task.parts,
+            pod=task.pod,
+            node=task.node,
+            image_digest=task.image_digest,
             facts=tuple(Fact(**fact) for fact in facts),
         )
 

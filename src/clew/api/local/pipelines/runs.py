@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from clew.api.local.repeat import repeat as repeat_execution
-from clew.documents.differences import RunDiff, TaskDiff, Verdict
+from clew.documents.comparisons.differences import RunDiff, TaskDiff, Verdict
+from clew.documents.executions.repeats import RepeatedRun, RepeatedTask, RepeatOptions
 from clew.documents.ids import TaskId, Uid
-from clew.documents.repeats import RepeatedRun, RepeatedTask
-from clew.documents.runs import RunWithTasks, Task
+from clew.documents.pipelines.runs import RunWithTasks, Task
 from clew.errors import UsageError
+from clew.prov.queries.repeats import store_repeat
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
@@ -87,6 +90,7 @@ def repeat(
     tasks = [(task.id, task.execution) for task in run.tasks if task.execution]
     if not tasks:
         raise UsageError(f"no task of {run.id} has run", hint=f"clew pipeline show {run.id}")
+    began = time.time_ns()
     results = []
     for task, execution in tasks:
         repeated = repeat_execution(
@@ -104,4 +108,15 @@ def repeat(
         say(f"{task}: {repeated.verdict}")
         results.append(RepeatedTask(**structs.asdict(repeated), task=task))
     verdict = max((result.verdict for result in results), key=_VERDICTS.index)
-    return RepeatedRun(of=run.id, verdict=verdict, tasks=tuple(results))
+    document = RepeatedRun(of=run.id, verdict=verdict, tasks=tuple(results))
+    if uid_of(tasks[0][0]) is None and run.id is not None:  # a server stores its own
+        store_repeat(
+            project.graph,
+            Uid(uuid.uuid4().hex),
+            target=run.id,
+            target_uid=run.uid,
+            options=RepeatOptions(),
+            began=began,
+            result=document.as_json(),
+        )
+    return document

@@ -26,7 +26,7 @@ from clew.store.errors import from_os
 
 if TYPE_CHECKING:
     from clew.api.project import Project
-    from clew.documents.transfers import Transfer
+    from clew.documents.executions.transfers import Transfer
 
 _SCANNED = 1 << 20
 """Bytes: a file of the user's that is larger is not searched for secrets."""
@@ -42,7 +42,7 @@ class BundledFile:
     size: int
     digest: Digest
     secret: str | None
-    """What it seems to hold: the kind of a token, or the name of a password."""
+    """The kind of secret it seems to hold: a token, or the name of a password."""
 
 
 def list_bundled_files(

@@ -20,19 +20,19 @@ from clew.api.local.executions import find_execution, list_executions
 from clew.api.local.remotes.remote_documents import (
     Document,
     Offers,
-    all_notes,
+    collect_notes,
     damaged_error,
     describe_damaged,
     find_offer,
-    oldest_first,
     read_documents,
+    sort_by_age,
 )
+from clew.documents.executions.transfers import Transfer
 from clew.documents.ids import Digest, Uid
-from clew.documents.transfers import Transfer
 from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.note_transfer import PortableNote, export_notes, import_notes
-from clew.prov.export.recorded_events import export_events, stored_digests
+from clew.prov.export.recorded_events import export_events, list_stored_digests
 from clew.prov.imported_signatures import Signature, add_signatures, list_signatures
 from clew.prov.queries.contents import list_live_digests
 from clew.prov.queries.execution_record import find_inherited_execution
@@ -69,7 +69,7 @@ class Endpoint(Protocol):
     def store(self, lease: str) -> AbstractContextManager[Store]:
         """The store that contents are sent from or received in."""
 
-    def settle(self) -> None:
+    def recover_killed(self) -> None:
         """Fold the records of killed executions into the graph."""
 
     # -- push
@@ -94,10 +94,10 @@ class Endpoint(Protocol):
 
     # -- pull
 
-    def lacking(self, uid: Uid, contents: list[str]) -> list[str]:
+    def find_missing_contents(self, uid: Uid, contents: list[str]) -> list[str]:
         """Those of `contents` that must be fetched."""
 
-    def take(
+    def import_record(
         self,
         store: Store,
         uid: Uid,
@@ -110,7 +110,7 @@ class Endpoint(Protocol):
         The signatures are those of the first of the records.
         """
 
-    def note(self, uid: Uid, noted: list[PortableNote]) -> None:
+    def import_notes(self, uid: Uid, noted: list[PortableNote]) -> None:
         """Add the notes of others about an execution that is here."""
 
 
@@ -123,8 +123,8 @@ def push(
     sign: bool = True,
 ) -> Transfer:
     """`sign`: sign executions recorded here, if the user has a key."""
-    end.settle()
-    sign = sign and signing.signing_key(end.config) is not None
+    end.recover_killed()
+    sign = sign and signing.find_signing_key(end.config) is not None
     executions, remarks = _choose_executions(end, ids)
     with end.store("push") as store, end.remote(url, make=True) as remote:
         if ids is None:
@@ -160,7 +160,7 @@ def _is_up_to_date(end: Endpoint, execution: Execution, offers: Offers, *, sign:
         return False
     if sign and end.recorded_here(execution.uid) and not any(d.signature for d in documents):
         return False
-    notes = set(all_notes(documents))
+    notes = set(collect_notes(documents))
     names = {document.execution.get("name") for document in documents} | {None}
     return execution.name in names and notes.issuperset(end.remarks(execution.uid))
 
@@ -199,14 +199,16 @@ def _send(
         return sending.bytes
 
 
-def shared(end: Endpoint, url: str, warn: Callable[[str], None] | None) -> list[dict[str, Any]]:
+def list_shared(
+    end: Endpoint, url: str, warn: Callable[[str], None] | None
+) -> list[dict[str, Any]]:
     here = {execution.uid: execution.id for execution in end.executions()}
     with end.remote(url) as remote:
         offers, damaged = read_documents(remote)
     if warn is not None:
         for name in damaged:
             warn(describe_damaged(name))
-    return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in oldest_first(offers)]
+    return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in sort_by_age(offers)]
 
 
 def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
@@ -228,7 +230,7 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
             sources = {document.inherits for uid in wanted for document in offers[uid]}
             wanted |= {uid for uid in sources if uid in offers} - here
         receiving = store.start_download(remote, progress or (lambda *_: None))
-        pulled = [uid for uid in oldest_first(offers) if uid in wanted]
+        pulled = [uid for uid in sort_by_age(offers) if uid in wanted]
         failures: list[ClewError] = [damaged_error(url, lost)] if lost else []
         for uid in pulled:
             try:
@@ -241,8 +243,8 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
                 text = f"{uid[:8]} was not pulled: {error.message}"
                 failures.append(Damaged(text, hint=error.hint))
         for uid in sorted(offers.keys() & here - wanted):
-            if noted := all_notes(offers[uid]):
-                end.note(uid, noted)
+            if noted := collect_notes(offers[uid]):
+                end.import_notes(uid, noted)
     if failures:
         raise _join_errors(failures)
     return Transfer(
@@ -270,11 +272,11 @@ def _import_execution(
     kept = end.keeps_signatures and not end.recorded_here(uid)
     signatures = [s for s in signatures if kept and s.events == digests[0]]
     records = [read[digest] for digest in digests]
-    named = {name for events in records for name in stored_digests(events)}
+    named = {name for events in records for name in list_stored_digests(events)}
     named |= {signature.events for signature in signatures}
-    contents = end.lacking(uid, sorted(named))
+    contents = end.find_missing_contents(uid, sorted(named))
     receiving.receive(raw for name in contents if (raw := parse_digest(name)))
-    end.take(store, uid, records, all_notes(documents), signatures)
+    end.import_record(store, uid, records, collect_notes(documents), signatures)
     arrived = end.execution(uid)
     for event in records[0]:
         if isinstance(event, Started) and event.activity == uid and event.name:
@@ -340,7 +342,7 @@ class LocalEndpoint:
     def store(self, lease: str) -> AbstractContextManager[Store]:
         return Store(self._project.directory.store, lease=lease)
 
-    def settle(self) -> None:
+    def recover_killed(self) -> None:
         from clew.run.recovery import recover
 
         recover(self._project.directory, self._project.settings)
@@ -371,10 +373,10 @@ class LocalEndpoint:
     def hold(self, store: Store, contents: set[Digest], remote: Remote) -> list[bytes]:
         return store.hold(sorted(contents))
 
-    def lacking(self, uid: Uid, contents: list[str]) -> list[str]:
+    def find_missing_contents(self, uid: Uid, contents: list[str]) -> list[str]:
         return contents
 
-    def take(
+    def import_record(
         self,
         store: Store,
         uid: Uid,
@@ -390,7 +392,7 @@ class LocalEndpoint:
 
         graph.import_events(*records, also=add_rest)
 
-    def note(self, uid: Uid, noted: list[PortableNote]) -> None:
+    def import_notes(self, uid: Uid, noted: list[PortableNote]) -> None:
         graph = self._project.graph
         graph.connection.atomically(lambda: import_notes(graph, uid, noted))
 

@@ -1,9 +1,11 @@
 """The documents that describe executions at a remote; see `docs/formats/remote.md`.
 
-They are untrusted: anybody who can write to the remote can change them.
+They are untrusted: everyone with write access to the remote can change them.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,8 +14,8 @@ from clew.documents.ids import Digest, Uid
 from clew.errors import Damaged, NotFound, UsageError
 from clew.prov.export.note_transfer import PortableNote
 from clew.prov.graph import LATEST
-from clew.store.remotes import Remote
-from clew.store.remotes.object_storage import REPAIR
+from clew.store.remotes import Remote, open_remote
+from clew.store.remotes.object_storage import REPAIR, open_storage
 
 MIN_UID_PREFIX = 6
 """A prefix of a uid has at least this many digits."""
@@ -55,7 +57,7 @@ def find_offer(offers: Offers, text: str, url: str) -> Uid:
     `latest`."""
     matches = {Uid(text)} & offers.keys()
     if text == LATEST:
-        own = [uid for uid in oldest_first(offers) if not offers[uid][-1].execution.get("worker")]
+        own = [uid for uid in sort_by_age(offers) if not offers[uid][-1].execution.get("worker")]
         matches = set(own[-1:])
     matches = matches or {
         uid
@@ -74,11 +76,11 @@ def find_offer(offers: Offers, text: str, url: str) -> Uid:
     return matches.pop()
 
 
-def all_notes(documents: list[Document]) -> list[PortableNote]:
+def collect_notes(documents: list[Document]) -> list[PortableNote]:
     return [remark for document in documents for remark in document.remarks]
 
 
-def oldest_first(offers: Offers) -> list[Uid]:
+def sort_by_age(offers: Offers) -> list[Uid]:
     def made(uid: Uid) -> tuple[str, Uid]:
         return min(str(document.execution.get("started")) for document in offers[uid]), uid
 
@@ -98,6 +100,16 @@ def read_documents(remote: Remote, uids: set[Uid] | None = None) -> tuple[Offers
         else:
             offers.setdefault(Uid(name[:32]), []).append(document)
     return offers, damaged
+
+
+def count_executions(url: str, options: Mapping[str, str], *, cache: Path) -> int | None:
+    """How many executions the remote has; None: it is empty, and the first push creates it. The
+    errors of `open_remote` say why it cannot be read."""
+    storage = open_storage(url, options)
+    if not storage.top_level_names() and storage.get("format", most=1024) is None:
+        return None
+    with open_remote(url, options, cache=cache) as remote:
+        return len({name[:32] for name in remote.documents()})
 
 
 def _decode_document(name: str, data: bytes | None) -> Document | None:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew import __version__
 from clew.cli.commands.pipeline.progress import Progress
 from clew.cli.options import json_option
 from clew.cli.output import escape, format_count, format_duration, print_json, print_message
 from clew.cli.project_creation import open_or_create_project
 
 if TYPE_CHECKING:
-    from clew.documents.runs import RunWithCounts, RunWithTasks
-    from clew.pipelines.runner.run_types import Change
+    from clew.documents.pipelines.runs import RunWithCounts, RunWithTasks
+    from clew.pipelines.runner.run_types import Change, ClusterOptions
 
 _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 
@@ -27,7 +28,7 @@ jobs_option = click.option(
     "--jobs",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Tasks at the same time; default: one per core.",
+    help="Tasks at the same time; default: one per core, 100 on a cluster.",
 )
 
 
@@ -52,6 +53,23 @@ jobs_option = click.option(
     type=click.Path(path_type=Path),
     help="Maps secrets, ConfigMaps and volumes to this machine; default: pipeline-platform.toml.",
 )
+@click.option(
+    "--on",
+    type=click.Choice(["local", "kubernetes"]),
+    default="local",
+    show_default=True,
+    help="Where tasks run: on this machine, or as Pods on the cluster of KUBECONFIG.",
+)
+@click.option(
+    "--namespace",
+    metavar="NAME",
+    help="With --on kubernetes: the namespace of the Pods; default: that of the kubeconfig.",
+)
+@click.option(
+    "--artifacts",
+    metavar="s3://BUCKET/PREFIX",
+    help="With --on kubernetes: where tasks leave their artifacts; default: CLEW_ARTIFACTS.",
+)
 @click.option("--no-cache", is_flag=True, help="Run every task; reuse no results.")
 @json_option
 def command(
@@ -60,15 +78,23 @@ def command(
     jobs: int | None,
     on_host: bool,
     platform: Path | None,
+    on: str,
+    namespace: str | None,
+    artifacts: str | None,
     no_cache: bool,
     as_json: bool,
 ) -> int:
     """Run a compiled pipeline, or the one that a Python file defines, and record every task.
 
-    Tasks are processes of this machine; independent tasks run in parallel. The exit status is 1
-    when the run failed and 130 when it was canceled. Outside a project, one is created in the
-    current directory.
+    Tasks are processes of this machine or, with --on kubernetes, Pods on a cluster; independent
+    tasks run in parallel. The exit status is 1 when the run failed and 130 when it was canceled.
+    Outside a project, one is created in the current directory.
     """
+    cluster = None
+    if on == "kubernetes":
+        cluster = _choose_cluster(namespace, artifacts, on_host=on_host, platform=platform)
+    elif namespace or artifacts:
+        raise click.UsageError("--namespace and --artifacts are for --on kubernetes")
     given = dict(map(_parse_parameter, parameters))
     with open_or_create_project() as project:
         return run_with_progress(
@@ -79,10 +105,24 @@ def command(
                 reuse=not no_cache,
                 on_host=on_host,
                 platform=platform,
+                cluster=cluster,
                 **more,
             ),
             as_json,
         )
+
+
+def _choose_cluster(
+    namespace: str | None, artifacts: str | None, *, on_host: bool, platform: Path | None
+) -> ClusterOptions:
+    from clew import settings
+    from clew.cli.kubernetes_extra import require_kubernetes
+    from clew.pipelines.runs.cluster_options import choose_cluster
+
+    if on_host or platform:
+        raise click.UsageError("--on-host and --platform are for tasks on this machine")
+    require_kubernetes()
+    return choose_cluster(settings.load(), __version__, namespace=namespace, artifacts=artifacts)
 
 
 def run_with_progress(run: Callable[..., RunWithTasks | RunWithCounts], as_json: bool) -> int:
@@ -120,7 +160,7 @@ def _without_gc() -> Iterator[None]:
 
 def summarize(document: RunWithTasks | RunWithCounts) -> str:
     """The summary line at the end."""
-    from clew.documents.runs import RunWithTasks
+    from clew.documents.pipelines.runs import RunWithTasks
 
     counts: Mapping[str, int]
     if isinstance(document, RunWithTasks):

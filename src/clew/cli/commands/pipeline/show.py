@@ -19,7 +19,7 @@ from clew.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from clew.documents.runs import Task
+    from clew.documents.pipelines.runs import Task
 
 
 @click.command("show", short_help="Show a run.", epilog="Example: clew pipeline show r1")
@@ -65,6 +65,7 @@ def _row(task: Task) -> tuple[str, ...]:
     done = task.state in ("succeeded", "reused")
     reason = task.error or (None if done else task.why)
     made += [f"from {task.reused_from}"] if task.reused_from else []
+    made += [f"on {task.node}"] if task.node else []
     return (
         task.name,
         task.state,

@@ -41,6 +41,9 @@ def command(task: str, facts: bool, as_json: bool) -> None:
         return
     why = f": {escape(document.why)}" if document.why else ""
     print_line(f"{document.id}  {document.state}{why}")
+    if document.pod:
+        digest = f", image {document.image_digest}" if document.image_digest else ""
+        print_line(f"  it ran as the Pod {document.pod} on {document.node or 'no node'}{digest}")
     if not facts:
         count = format_count(len(document.facts), "fact")
         print_message(f"it depends on {count} (--facts)")

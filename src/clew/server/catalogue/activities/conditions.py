@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from clew.errors import UsageError
-from clew.prov.queries.execution_list import like
+from clew.prov.queries.execution_list import like_pattern
 from clew.prov.queries.tags import HAS_TAG
 from clew.server.catalogue.activities.summary_row import METRIC, PARAMETER
 
@@ -125,10 +125,10 @@ def _parse_word(text: str) -> Term:
             return "x.state = ?", [_check_state(value)]
         if key == "name":
             # SQLite changes the case of ASCII letters only, so the text itself is tried as well.
-            return _NAMED, [like(value.lower()), like(value)]
+            return _NAMED, [like_pattern(value.lower()), like_pattern(value)]
         if key == "made" and value in ("here", "elsewhere"):
             return "x.made_elsewhere = ?", [int(value == "elsewhere")]
-    pattern = like(word.lower())
+    pattern = like_pattern(word.lower())
     return _NOTED, [pattern, pattern]
 
 

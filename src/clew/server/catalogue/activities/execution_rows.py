@@ -111,7 +111,7 @@ def _describe_end(status: int | None, signal: int | None) -> str:
 
 
 def _read_git(facets: str | None) -> dict[str, Any] | None:
-    """What the execution recorded; a record from elsewhere may have anything there."""
+    """The recorded Git facet; a record from elsewhere may have anything there."""
     try:
         git = msgspec.json.decode(facets or "{}", type=_Facets).git
     except msgspec.MsgspecError:

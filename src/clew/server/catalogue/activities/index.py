@@ -14,6 +14,7 @@ from clew.db.connection_interface import MAX_VALUES, Row
 from clew.documents.ids import Uid
 from clew.pipelines.runs.run_queue import VISIBLE
 from clew.prov.graph import Graph
+from clew.prov.queries.executions import NOT_OF_CLUSTER
 from clew.run.spool_directories import list_spools
 from clew.server.catalogue.activities.execution_rows import build_execution_rows
 from clew.server.catalogue.activities.recorded_results import add_metrics
@@ -28,10 +29,10 @@ T = TypeVar("T")
 _SECONDS = 0.5
 """How long reading metrics may take: a list waits for it."""
 _BATCH = 50
-_NEW_EXECUTIONS = """
-SELECT id FROM execution WHERE project = ? AND number >
+NEW_EXECUTIONS = f"""
+SELECT x.id FROM execution x WHERE x.project = ? AND x.number >
   (SELECT coalesce(max(number), 0) FROM activity_summary WHERE project = ? AND type <> 'run')
-ORDER BY number
+{NOT_OF_CLUSTER} ORDER BY x.number
 """
 _OPEN_EXECUTIONS = f"""
 SELECT id FROM activity_summary
@@ -96,7 +97,7 @@ def _add_new_executions(project: LocalProject, store: Store) -> None:
     """Add them in the order of their numbers, completely: the highest number tells which are new.
     Metrics of many are read later."""
     graph = project.graph
-    new = [key for (key,) in _rows(graph, _NEW_EXECUTIONS, graph.project)]
+    new = [key for (key,) in _rows(graph, NEW_EXECUTIONS, graph.project)]
     for keys in _batches(new, MAX_VALUES):
         rows = build_execution_rows(graph, keys, alive=project.is_alive)
         write_rows(graph, add_metrics(graph, store, rows) if len(new) <= _BATCH else rows)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from clew.api.metric_collection import measure_run
 from clew.documents.document import to_nanoseconds
 from clew.documents.ids import Uid
-from clew.documents.runs import RunWithTasks
+from clew.documents.pipelines.runs import RunWithTasks
 from clew.errors import NotFound
 from clew.pipelines.runs import run_list
 from clew.pipelines.runs.run_states import FINAL_STATES
@@ -93,6 +93,6 @@ def _build_row(
 
 
 def _first_error(run: RunWithTasks) -> str:
-    """What the first failed task says; else what the run says."""
+    """The error of the first failed task; else that of the run."""
     failed = next((task for task in run.tasks if task.state == "failed" and task.error), None)
     return run.error or "it failed" if failed is None else f"{failed.name}: {failed.error}"

@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from clew.documents.activities import Activity, Git
 from clew.documents.document import from_nanoseconds
+from clew.documents.project.activities import Activity, Git
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import execution_id, run_id
 from clew.prov.queries.tags import load_tags
 from clew.server.catalogue.activities.conditions import Conditions
-from clew.server.catalogue.activities.sorting import Sorting
+from clew.server.catalogue.activities.sort_order import Sorting
 from clew.server.catalogue.activities.summary_row import METRIC, PARAMETER
 
 # ruff: noqa: S608  (the only names put into SQL here are our own)
@@ -57,8 +57,8 @@ def select_activities(
     offset: int = 0,
 ) -> Page:
     """At most `limit` activities after a position, or after so many others, and the position after
-    them. A table that is scrolled to any place needs the offset; whoever reads all pages needs
-    positions, which do not shift when activities are added."""
+    them. A table that is scrolled to any place needs the offset; a client that reads all pages
+    needs positions, which do not shift when activities are added."""
     sql = f"SELECT {sorting.keys}, {_COLUMNS} FROM activity_summary x {sorting.join}"
     sql += f" WHERE x.project = ? AND {conditions.sql}"
     parameters = [*sorting.parameters, graph.project, *conditions.parameters]

@@ -4,38 +4,50 @@ user. So clients send their `ClientPaths` along."""
 import inspect
 import json
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from clew.api.local.checkouts import describe_checkout, kept_digests
+from clew.api.local.checkouts import describe_checkout, find_kept_digests
 from clew.api.local.notes import note as add_note
+from clew.api.local.pod_record import find_pod_ancestry, find_pod_facets
 from clew.api.local.project import LocalProject
-from clew.api.local.recreate import Recreation
-from clew.api.local.recreation_sources import ClientFiles
-from clew.api.local.versions import check_stored, find, find_stored
+from clew.api.local.recreation.content_sources import ClientFiles
+from clew.api.local.recreation.recreate import Recreation
+from clew.api.local.versions import as_of_nanoseconds, check_stored, find, find_stored
 from clew.api.remote.caller_paths import ClientPaths
+from clew.api.remote.messages import (
+    CheckoutFile,
+    CheckoutListing,
+    Problem,
+    Recreatable,
+    StoredVersion,
+)
 from clew.documents.document import encode
 from clew.documents.ids import Uid
-from clew.documents.lineage import Direction, Lineage
-from clew.documents.notes import Notes
+from clew.documents.lineage.lineage import Direction, Lineage
+from clew.documents.project.notes import Notes
 from clew.errors import NoContent, NotFound
+from clew.prov.cluster.ancestry import Ancestry
+from clew.prov.cluster.facets import PodFacet
+from clew.prov.queries.cluster.pod_diff import load_hardware
 from clew.prov.queries.lineage.lineage import trace_lineage as lineage_of
 from clew.prov.queries.targets import Target
-from clew.server.parsing.event_batches import Malformed
+from clew.server.http.namespace_access import namespaces_of
+from clew.server.parsers.event_batches import Malformed
 from clew.server.server_state import Service
 from clew.store import Store
 
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
 
-Document = dict[str, Any]
 _QUERIES: dict[str, tuple[type[msgspec.Struct], Callable[..., Any]]] = {}
 
 
-def parse_request(raw: bytes, kind: type[msgspec.Struct]) -> Any:
-    """Parse the body as a `kind`; anything else is refused."""
+def parse_request(raw: bytes, kind: Any) -> Any:
+    """Parse the body as a `kind`, a struct or a union of structs; anything else is refused."""
     try:
         return msgspec.convert(json.loads(raw or b"{}"), type=kind, str_keys=True)
     except (ValueError, RecursionError) as error:
@@ -65,7 +77,7 @@ async def ask(request: Request, name: str) -> Response:
     service: Service = request.app.state.service
 
     def work() -> Response:
-        with service.project() as project:
+        with service.project(namespaces_of(service, request)) as project:
             answer = function(project, **msgspec.structs.asdict(arguments))
             return Response(encode(answer), media_type="application/json")
 
@@ -80,25 +92,41 @@ def lineage(
     direction: Direction = "up",
     depth: int | None = None,
     everything: bool = False,
+    as_of: datetime | None = None,
 ) -> Lineage:
-    found = find(project, target, asker.here())
-    return lineage_of(project.graph, found, direction=direction, depth=depth, everything=everything)
+    found = find(project, target, asker.here(), as_of=as_of)
+    return lineage_of(
+        project.graph,
+        found,
+        direction=direction,
+        depth=depth,
+        everything=everything,
+        as_of=as_of_nanoseconds(as_of),
+    )
 
 
 @_query
-def version(project: LocalProject, target: str, asker: ClientPaths) -> Document:
+def version(project: LocalProject, target: str, asker: ClientPaths) -> StoredVersion:
     """A stored version, with the metadata that the client needs to write it."""
     found = find_stored(project, target, asker.here())
     with Store(project.directory.store) as store:
         check_stored(project, store, found)
-        return _file_metadata(store, found)
+        return _describe_version(store, found)
 
 
-def _file_metadata(store: Store, found: Target) -> Document:
+def _describe_version(store: Store, found: Target) -> StoredVersion:
     assert found.digest is not None
-    size = store.size(found.digest) if found.size is None else found.size
-    names = ("kind", "label", "locator", "digest", "mode", "mtime", "stored", "execution")
-    return {**{name: getattr(found, name) for name in names}, "size": size}
+    return StoredVersion(
+        kind=found.kind,
+        label=found.label,
+        locator=found.locator,
+        digest=found.digest,
+        size=store.size(found.digest) if found.size is None else found.size,
+        mode=found.mode,
+        mtime=found.mtime,
+        stored=found.stored,
+        execution=found.execution,
+    )
 
 
 @_query
@@ -110,7 +138,7 @@ def recreatable(
     network: bool,
     secrets: dict[str, str],
     gpu: bool = False,
-) -> Document:
+) -> Recreatable:
     """How a version can be recreated; if it cannot, why, and which client files would help."""
     elsewhere = ClientFiles(asker.here(), brought)
     values = project.secrets.only_given(secrets)
@@ -126,23 +154,46 @@ def recreatable(
                 values=values,
             )
         except NoContent as error:
-            return {**error.as_json(), "sought": elsewhere.sought}
-        found = {"target": _file_metadata(store, recreation.target), "plan": recreation.describe()}
-        return {**found, "sought": elsewhere.sought}
+            problem = Problem(code=error.code, message=error.message, hint=error.hint)
+            return Recreatable(sought=elsewhere.sought, error=problem)
+        return Recreatable(
+            sought=elsewhere.sought,
+            target=_describe_version(store, recreation.target),
+            plan=recreation.describe(),
+        )
 
 
 @_query
-def checkout(project: LocalProject, id: str) -> Document:  # noqa: A002
+def checkout(project: LocalProject, id: str) -> CheckoutListing:  # noqa: A002
     """The files of a checkout, for the client to write."""
     found = describe_checkout(project, id)
-    return {**found._asdict(), "files": [kept.as_json() for kept in found.files]}
+    files = [CheckoutFile.of(kept) for kept in found.files]
+    return CheckoutListing(**{**found._asdict(), "files": files})
 
 
 @_query
 def kept(project: LocalProject, execution: str, digests: set[str]) -> list[str]:
-    return sorted(kept_digests(project, Uid(execution), digests))
+    return sorted(find_kept_digests(project, Uid(execution), digests))
 
 
 @_query
 def note(project: LocalProject, target: str, asker: ClientPaths, remarks: dict[str, str]) -> Notes:
     return Notes(notes=tuple(add_note(project, target, remarks, asker.here(), asker.agent)))
+
+
+@_query
+def ancestry(project: LocalProject, target: str, as_of: int | None = None) -> Ancestry:
+    """The Pods that a target depends on, for the plan of a reproduction."""
+    return find_pod_ancestry(project.graph, target, as_of)
+
+
+@_query
+def pod_facets(project: LocalProject, uids: list[Uid]) -> dict[Uid, PodFacet]:
+    return find_pod_facets(project.graph, uids)
+
+
+@_query
+def node_hardware(
+    project: LocalProject, node: str | None = None, at: int | None = None
+) -> dict[str, Any]:
+    return load_hardware(project.graph, node, at=at)

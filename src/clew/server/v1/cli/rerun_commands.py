@@ -14,12 +14,11 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from clew.api.remote.messages import RerunCommand, encode_message
 from clew.errors import ClewError
-from clew.server import rerun_worker
 from clew.server.rerun_process import worker_command, worker_options
 from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
@@ -36,39 +35,20 @@ _MAX_QUEUED_LINES = 16
 Transfer = Annotated[str, Query(alias="for", max_length=100)]
 
 
-@router.post("/repeat")
-async def repeat(request: Request, transfer: Transfer = "") -> Response:
-    return await _run_command(request, rerun_worker.Repeat, transfer)
-
-
-@router.post("/confirm")
-async def confirm(request: Request, transfer: Transfer = "") -> Response:
-    return await _run_command(request, rerun_worker.Confirm, transfer)
-
-
-@router.post("/commit")
-async def commit(request: Request, transfer: Transfer = "") -> Response:
-    return await _run_command(request, rerun_worker.Commit, transfer)
-
-
-@router.post("/recreate")
-async def recreate(request: Request, transfer: Transfer = "") -> Response:
-    return await _run_command(request, rerun_worker.Recreate, transfer)
-
-
-async def _run_command(request: Request, kind: type[msgspec.Struct], transfer: str) -> Response:
-    command = parse_request(await request.body(), kind)
-    lines = _stream(request, json.dumps(msgspec.to_builtins(command, str_keys=True)), transfer)
+@router.post("/rerun")
+async def rerun(request: Request, transfer: Transfer = "") -> Response:
+    command: RerunCommand = parse_request(await request.body(), RerunCommand)
+    lines = _stream(request, encode_message(command) + b"\n", transfer)
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
-async def _stream(request: Request, command: str, transfer: str) -> AsyncIterator[bytes]:
+async def _stream(request: Request, command: bytes, transfer: str) -> AsyncIterator[bytes]:
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(_MAX_QUEUED_LINES)
     process, messages = await _start_worker(request.app.state.service)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    process.stdin.write(command.encode() + b"\n")
+    process.stdin.write(command)
     outputs = [
         asyncio.create_task(_forward_output(process.stdout, 1, lines)),
         asyncio.create_task(_forward_output(process.stderr, 2, lines)),

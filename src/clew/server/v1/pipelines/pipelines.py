@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query
 from msgspec import structs
+from pydantic import BaseModel, ConfigDict
 
-from clew.documents.pipelines import (
+from clew.documents.pipelines.catalogue import (
     Experiments,
     PipelineProblem,
     Pipelines,
@@ -17,8 +18,8 @@ from clew.errors import ClewError, NotFound, UsageError
 from clew.pipelines.run_directory import PIPELINE, RUNS
 from clew.pipelines.runs import pipeline_specs, run_list
 from clew.pipelines.spec import parser
-from clew.server.catalogue import summaries, versions
-from clew.server.parsing import compiled_pipelines
+from clew.server.catalogue.pipelines import pipelines, summaries, versions
+from clew.server.parsers import compiled_pipelines
 from clew.server.v1.dependencies import ProjectDep, Text
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.runs.runs import Id
@@ -40,8 +41,9 @@ def list_pipelines(
             description="A part of the name or the description.",
         ),
     ] = "",
+    archived: Annotated[bool, Query(description="Also those in the archive.")] = False,
 ) -> Pipelines:
-    found, total = summaries.list_pipelines(project.graph, q)
+    found, total = summaries.list_pipelines(project.graph, q, archived=archived)
     return Pipelines(pipelines=tuple(found), total=total)
 
 
@@ -50,6 +52,24 @@ def get_pipeline(project: ProjectDep, id: PipelineId) -> PipelineWithVersions:  
     pipeline = summaries.get_pipeline(project.graph, id)
     found = summaries.list_versions(project.graph, id)
     return PipelineWithVersions(**structs.asdict(pipeline), all_versions=tuple(found))
+
+
+class Archived(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    archived: bool
+
+
+@router.put("/pipelines/{id}/archived")
+def archive_pipeline(
+    project: ProjectDep,
+    id: PipelineId,  # noqa: A002
+    state: Archived,
+) -> PipelineWithVersions:
+    """Take a pipeline out of the lists, or back into them. Its runs and schedules stay, and
+    clients of Kubeflow Pipelines see it as before."""
+    pipelines.set_archived(project.graph, id, state.archived)
+    return get_pipeline(project, id)
 
 
 @router.get("/pipelines/{id}/versions/{version}")

@@ -7,12 +7,12 @@ from fastapi import Path, Query
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from clew.documents.document import from_nanoseconds, to_nanoseconds
-from clew.documents.pipelines import Schedule, Schedules, ScheduleTimes
+from clew.documents.pipelines.catalogue import Schedule, Schedules, ScheduleTimes
 from clew.errors import UsageError
-from clew.server.catalogue import schedules, summaries
 from clew.server.catalogue.idempotent_requests import make_once
-from clew.server.catalogue.schedules import NewSchedule
-from clew.server.parsing import cron as cron_expressions
+from clew.server.catalogue.pipelines import schedules, summaries
+from clew.server.catalogue.pipelines.schedules import NewSchedule
+from clew.server.parsers import cron as cron_expressions
 from clew.server.run_preparation import prepare_run
 from clew.server.v1.dependencies import IdempotencyKey, ProjectDep, Text
 from clew.server.v1.document_router import DocumentRouter

@@ -1,11 +1,11 @@
-"""Notes and tags: what users say about executions, processes and files."""
+"""Notes and tags: what users say about executions, pipeline runs, processes and files."""
 
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from clew.api.local.notes import MAX_LENGTH, note, tag
-from clew.documents.notes import Notes, Tags
+from clew.documents.project.notes import Notes, Tags
 from clew.server.v1.dependencies import ProjectDep, Target, Text
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.records.executions import Id
@@ -37,7 +37,8 @@ class TagChanges(BaseModel):
 
 @router.post("/executions/{id}/tags")
 def change_tags(project: ProjectDep, id: Id, changes: TagChanges) -> Tags:  # noqa: A002
-    """Add and remove tags of an execution. The response has those that it has then."""
+    """Add and remove tags of an execution, or of a pipeline run by its id or uid. The response has
+    those that it has then."""
     return Tags(tags=tuple(tag(project, id, changes.add, changes.remove, changes.agent)))
 
 

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from clew.api.tensorboard_events import read_scalars
+from clew.documents.files.versions import Point, Preview
 from clew.documents.ids import Digest
-from clew.documents.versions import Point, Preview
 
 MAX_TEXT_BYTES = 64 << 10
 """How much of a text is shown."""

@@ -6,18 +6,19 @@ from contextlib import contextmanager
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import Header, Path, Query, Response
+from fastapi import Header, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from clew.api.local.recreate import plan_recreation
+from clew.api.local.recreation.recreate import plan_recreation
 from clew.api.local.versions import check_stored, find_stored
+from clew.documents.files.recreations import RecreationPlan
+from clew.documents.files.versions import Preview, Versions
 from clew.documents.ids import Digest, Locator
-from clew.documents.recreations import RecreationPlan
-from clew.documents.versions import Preview, Versions
 from clew.errors import UsageError
 from clew.prov.queries import files
 from clew.prov.queries.formats import path_fields
 from clew.prov.queries.targets import Target
+from clew.server.http.namespace_access import namespaces_of
 from clew.server.http.problems import problem_response
 from clew.server.server_state import Service
 from clew.server.v1.dependencies import ProjectDep, ServiceDep, Text
@@ -69,8 +70,8 @@ def list_versions(
 
 
 @router.get("/versions/{id:path}/preview")
-def get_preview(service: ServiceDep, id: Id) -> Preview:  # noqa: A002
-    with _open(service, id) as (target, size, store):
+def get_preview(service: ServiceDep, request: Request, id: Id) -> Preview:  # noqa: A002
+    with _open(service, request, id) as (target, size, store):
         digest = target.digest
         assert digest is not None
         name = path_fields(target.locator or "")["path"]
@@ -86,10 +87,10 @@ def get_preview(service: ServiceDep, id: Id) -> Preview:  # noqa: A002
     response_class=Response,
     responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}},
 )
-def get_html(service: ServiceDep, id: Id) -> Response:  # noqa: A002
+def get_html(service: ServiceDep, request: Request, id: Id) -> Response:  # noqa: A002
     """An HTML file, to be shown in a frame of the web app. It is untrusted: it gets an origin that
     is equal to no other, and may load nothing. Its own scripts run, because plots need them."""
-    with _open(service, id) as (target, size, store):
+    with _open(service, request, id) as (target, size, store):
         if size > _MAX_HTML_BYTES:
             raise UsageError(
                 f"the page has more than {_MAX_HTML_BYTES >> 20} MiB", hint="download it instead"
@@ -101,7 +102,7 @@ def get_html(service: ServiceDep, id: Id) -> Response:  # noqa: A002
 
 @router.get("/versions/{id:path}/recreation")
 def get_recreation(project: ProjectDep, id: Id) -> RecreationPlan:  # noqa: A002
-    """What would have to run to make this version again."""
+    """The executions that would have to run to make this version again."""
     return plan_recreation(project, id)
 
 
@@ -118,13 +119,14 @@ def get_recreation(project: ProjectDep, id: Id) -> RecreationPlan:  # noqa: A002
 )
 def get_content(
     service: ServiceDep,
+    request: Request,
     id: Id,  # noqa: A002
     range: Annotated[str | None, Header(description="`bytes=0-99`")] = None,  # noqa: A002
     if_none_match: Annotated[str | None, Header()] = None,
     if_range: Annotated[str | None, Header()] = None,
 ) -> Response:
     """The content of a version. It never changes: its digest is the ETag."""
-    with _open(service, id) as (target, size, _):
+    with _open(service, request, id) as (target, size, _):
         digest = target.digest or Digest("")
     tag = f'"{digest}"'
     headers = {
@@ -180,9 +182,10 @@ def _parse_range(text: str | None, size: int) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _open(service: Service, text: str) -> Iterator[tuple[Target, int, Store]]:
-    """The version that `text` names, its size, and the open store."""
-    with service.project() as project:
+def _open(service: Service, request: Request, text: str) -> Iterator[tuple[Target, int, Store]]:
+    """The version that `text` names, its size, and the open store. NotAllowed if the caller may
+    not read the namespaces that have it."""
+    with service.project(namespaces_of(service, request)) as project:
         target = find_stored(project, text)
     assert target.digest is not None
     with Store(service.directory.store) as store:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from starlette.concurrency import run_in_threadpool
 
 from clew.documents.ids import TaskId, Uid
-from clew.documents.runs import LogPart
+from clew.documents.pipelines.runs import LogPart
 from clew.pipelines.runner.live_logs import MAX_BYTES, LiveLogs
 from clew.run import spool_directories
 from clew.server.polling_feed import Feed

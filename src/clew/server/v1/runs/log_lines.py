@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
-from clew.documents.logs import LogLines, LogMatches
+from clew.documents.pipelines.logs import LogLines, LogMatches
 from clew.errors import Conflict
 from clew.server.logs.log_reader import LogReader
 from clew.server.logs.log_source import LogSource, Stream, find_stream, find_task_log

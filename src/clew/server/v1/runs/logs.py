@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from clew.documents.ids import TaskId, Uid
-from clew.documents.runs import LogPart
+from clew.documents.pipelines.runs import LogPart
 from clew.pipelines.runs.run_list import find_uid
 from clew.server.http.server_sent_events import (
     KEEPALIVE,
@@ -55,7 +55,7 @@ async def get_log(
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """What a task printed in its last attempt."""
+    """The output of a task's last attempt."""
     uid, name = await run_in_threadpool(_find, service, run, task)
     if MEDIA_TYPE not in accept:
         chunks = follow_log(service, uid, name, attempt="", offset=offset, follow=follow)

@@ -1,4 +1,4 @@
-"""What is sent to queue or resume a run."""
+"""Request bodies to queue or resume a run."""
 
 from typing import Annotated, Any
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Path, Query
 
 from clew.documents.ids import TaskId, Uid
-from clew.documents.runs import (
+from clew.documents.pipelines.runs import (
     Artifacts,
     Metrics,
     Run,

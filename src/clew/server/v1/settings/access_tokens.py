@@ -5,16 +5,17 @@ another one that lives longer.
 """
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from anyio import from_thread
 from fastapi import Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from clew.documents.settings import AccessToken, AccessTokens, NewAccessToken
+from clew.documents.project.web_settings import AccessToken, AccessTokens, NewAccessToken
 from clew.server.catalogue import access_tokens
 from clew.server.catalogue.access_tokens import StoredToken
 from clew.server.http.access_tokens import new_token
+from clew.server.http.namespace_access import LONGEST_NAME, choose_token_user
 from clew.server.v1.dependencies import Owner, ServiceDep
 from clew.server.v1.document_router import DocumentRouter
 
@@ -35,6 +36,20 @@ class TokenRequest(BaseModel):
         Field(description="What it is for.", examples=["CI"]),
     ]
     days: Annotated[int, Field(ge=1, le=MAX_DAYS, description="How long it is valid.")] = 30
+    scope: Annotated[
+        Literal["all", "observe"],
+        Field(description="`observe`: it can only send what an agent of a cluster observes."),
+    ] = "all"
+    kubernetes_user: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=LONGEST_NAME,
+            pattern=r"^[!-~]*$",
+            description="On a cluster: the token reads the namespaces that this user may read;"
+            " without it, none. Behind a gateway that names the user, it is that user.",
+        ),
+    ] = None
 
 
 @router.get("/tokens")
@@ -50,7 +65,12 @@ def create_access_token(
     request: Request, service: ServiceDep, wanted: TokenRequest
 ) -> NewAccessToken:
     """Create an access token. Only this response contains the token."""
-    token, stored = new_token(wanted.name.strip(), wanted.days * _DAY_SECONDS)
+    token, stored = new_token(
+        wanted.name.strip(),
+        wanted.days * _DAY_SECONDS,
+        scope=wanted.scope,
+        kubernetes_user=choose_token_user(service, request, wanted.kubernetes_user),
+    )
     with service.graph() as graph:
         access_tokens.add_token(graph, stored)
     from_thread.run(request.app.state.access_tokens.read_again)
@@ -81,4 +101,6 @@ def _describe(token: StoredToken) -> AccessToken:
         expires=expires,
         expired=expires <= datetime.now(UTC),
         last_used=used,
+        scope="observe" if token.scope == access_tokens.OBSERVE else "all",
+        kubernetes_user=token.kubernetes_user,
     )

@@ -1,6 +1,6 @@
 """The administrator's defaults of the notebook form: where they are, and what is wrong there."""
 
-from clew.documents.settings import FormDefaultsFile
+from clew.documents.project.web_settings import FormDefaultsFile
 from clew.server.v1.dependencies import BackendDep, ServiceDep
 from clew.server.v1.document_router import DocumentRouter
 

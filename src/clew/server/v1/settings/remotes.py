@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from clew.api.local.remotes.remote_check import count_executions
-from clew.documents.settings import RemoteCheck, RemoteInfo, RemoteList
+from clew.api.local.remotes.remote_documents import count_executions
+from clew.documents.project.web_settings import RemoteCheck, RemoteInfo, RemoteList
 from clew.errors import ClewError, NotAllowed, NotFound, UsageError
 from clew.project_directory import is_accepted
 from clew.remotes import Remotes, load

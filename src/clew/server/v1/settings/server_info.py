@@ -1,10 +1,10 @@
-"""What serves the project: for the web app, and for reports of problems."""
+"""Version and location of the server: for the web app, and for problem reports."""
 
 import socket
 
 import clew
 from clew.db.database_label import name_database
-from clew.documents.settings import ServerInfo
+from clew.documents.project.web_settings import ServerInfo
 from clew.server.v1.dependencies import ServiceDep
 from clew.server.v1.document_router import DocumentRouter
 

@@ -1,8 +1,11 @@
-"""What runs notebooks, TensorBoards and volumes, and what it offers to forms."""
+"""The back end of notebooks, TensorBoards and volumes, and what it offers to forms."""
+
+from typing import Annotated
 
 from fastapi import Request
+from pydantic import BaseModel, ConfigDict, Field
 
-from clew.documents.workloads import (
+from clew.documents.workloads.workload import (
     BackendInfo,
     Culling,
     Features,
@@ -12,9 +15,11 @@ from clew.documents.workloads import (
 from clew.server.proxy.app_origin import AppOrigin
 from clew.server.v1.dependencies import BackendDep, Namespace, ServiceDep
 from clew.server.v1.document_router import DocumentRouter
-from clew.workloads.listings import list_snapshots as list_items
+from clew.workloads.resource_lists import list_snapshots as list_items
 
 router = DocumentRouter(tags=["workloads"])
+
+_MOST_MINUTES = 366 * 24 * 60
 
 _NO_FEATURES = Features(
     notebooks=False,
@@ -28,7 +33,7 @@ _NO_FEATURES = Features(
 
 @router.get("/backend")
 def get_backend(request: Request, service: ServiceDep) -> BackendInfo:
-    """What runs notebooks, TensorBoards and volumes; `kind` is `none` if nothing does."""
+    """The back end of notebooks, TensorBoards and volumes; `kind` is `none` if there is none."""
     origin: AppOrigin | None = request.app.state.apps
     template = origin.template if origin and origin.shared else None
     port = origin.port if origin and origin.template is None else None
@@ -56,6 +61,22 @@ def get_backend(request: Request, service: ServiceDep) -> BackendInfo:
         apps_origin=template,
         apps_port=port,
     )
+
+
+class IdleLimit(BaseModel):
+    """`idle_minutes`: null stops nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    idle_minutes: Annotated[float, Field(gt=0, le=_MOST_MINUTES, examples=[120])] | None
+
+
+@router.put("/idle-limit")
+def set_idle_limit(backend: BackendDep, limit: IdleLimit) -> Culling:
+    """After how long without use this machine stops notebooks, TensorBoards and viewers. 403 on a
+    cluster: its operator decides."""
+    backend.set_idle_minutes(limit.idle_minutes)
+    return backend.features().culling
 
 
 @router.get("/storage-classes")

@@ -57,7 +57,7 @@ async def get_container_log(
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[str | None, Header(max_length=100)] = None,
 ) -> Response:
-    """What a container printed. A stream goes on over restarts, and where it broke off."""
+    """The output of a container. A stream continues after restarts, and after a lost connection."""
     key = key_for(collection, namespace, name)
     if MEDIA_TYPE not in accept:
         text = await run_in_threadpool(read_log, backend, key, container)

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from fastapi import Path
 
-from clew.documents.workload_forms import NotebookEdit, YamlForm
-from clew.documents.workloads import Workload
+from clew.documents.workloads.forms import NotebookEdit, YamlForm
+from clew.documents.workloads.workload import Workload
 from clew.errors import UsageError
 from clew.server.kubeflow.request_body import Body, describe_body
 from clew.server.v1.dependencies import BackendDep, FormDefaultsDep, Namespace

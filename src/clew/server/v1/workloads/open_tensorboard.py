@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from clew.api.local.project import LocalProject
-from clew.api.local.tensorboard_logs import copy_logs
-from clew.documents.workloads import OpenedTensorboard
-from clew.errors import NotAllowed, UsageError
+from clew.api.local.tensorboard_logs import copy_logs, find_log_place
+from clew.documents.workloads.workload import OpenedTensorboard
+from clew.errors import UsageError
 from clew.server.v1.dependencies import BackendDep, Namespace, ProjectDep, Text
 from clew.server.v1.document_router import DocumentRouter
 from clew.workloads.changes.open_tensorboard import open_tensorboard as open_logs
@@ -45,10 +45,8 @@ def open_tensorboard(
         return open_logs(backend, namespace, source.logspath)
     assert source.target is not None
     if backend.kind != "local":
-        raise NotAllowed(
-            "the logs of runs are on the server's own disk, which no TensorBoard can read",
-            hint="let runs write their logs to a volume or a bucket, and open that",
-        )
+        place = find_log_place(project.graph, source.target, namespace)
+        return open_logs(backend, namespace, place, label=source.target)
     return open_logs(backend, NAMESPACE, _copy(project, source.target), label=source.target)
 
 

@@ -1,6 +1,6 @@
 """Install the programs that notebooks and TensorBoards need, on one machine."""
 
-from clew.documents.workloads import ProgramInstallation
+from clew.documents.workloads.workload import ProgramInstallation
 from clew.errors import NotFound
 from clew.server.v1.dependencies import BackendDep
 from clew.server.v1.document_router import DocumentRouter

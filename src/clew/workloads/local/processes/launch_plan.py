@@ -1,4 +1,4 @@
-"""What to start for a resource: the command, its environment and its directories.
+"""The plan of a process: its command, environment and directories.
 
 A notebook's root directory contains one link for each of its volumes, and `project`. The root
 cannot be written, so nothing is saved where it would be deleted with the notebook.

@@ -1,4 +1,4 @@
-"""What a process printed, kept in two files of limited size: the newer part and the older part."""
+"""The output of a process, in two files of limited size: the newer part and the older part."""
 
 import asyncio
 import os

@@ -27,7 +27,8 @@ class Start(NamedTuple):
     command: tuple[str, ...]
     environment: Mapping[str, str]
     token: str
-    """New at each start: whoever takes the port of a process that has ended learns nothing."""
+    """New at each start: a program that takes the port of a process that has ended learns
+    nothing."""
     runtime: Path
     """Its private directory."""
     port: int

@@ -13,9 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from clew.kube.controller.model import is_stopped
 from clew.kube.controller.status_reasons import STOPPED, STOPPING, Reason
@@ -31,12 +29,8 @@ from clew.workloads.local.processes.process_status import (
     explain_exit,
     make_status,
 )
-from clew.workloads.local.processes.start_preparation import (
-    Start,
-    find_port,
-    prepare_start,
-    remove_root,
-)
+from clew.workloads.local.processes.runtimes import Address, Runtime
+from clew.workloads.local.processes.start_preparation import find_port, prepare_start, remove_root
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
 from clew.workloads.local.volume_directories import VolumeDirectories
 
@@ -52,34 +46,8 @@ _POLL_SECONDS = 0.1
 _STABLE_SECONDS = 60.0
 """After so long, a crash counts as the first one again."""
 _MAX_DELAY = 60.0
-
-
-class Address(NamedTuple):
-    """Where a process listens, and the access token that it expects."""
-
-    port: int
-    token: str
-
-
-@dataclass
-class Runtime:
-    """What runs for one resource."""
-
-    uid: str
-    process: ChildProcess | None = None
-    start: Start | None = None
-    digest: str = ""
-    """The digest of the plan that it was started with."""
-    port: int | None = None
-    """Set when it is ready."""
-    began: float = 0.0
-    terminate_at: float | None = None
-    killed: bool = False
-    restarts: int = 0
-    crashes: int = 0
-    """Consecutive crashes."""
-    retry_at: float = 0.0
-    reason: Reason = field(default=STARTING)
+_UNKNOWN = -1
+"""In place of the generation that a process was started with: its plan is made again."""
 
 
 class Supervisor:
@@ -107,6 +75,7 @@ class Supervisor:
         self._known_logs: dict[Key, ProcessLog] = {}
         self._ending = threading.Event()
         self._retry = threading.Event()
+        self._replan = threading.Event()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -125,6 +94,12 @@ class Supervisor:
         """Try again now to start what could not be started: a program may have been installed."""
         self._retry.set()
         self.wake()
+
+    def replan(self) -> None:
+        """Like `retry`, and start again what would run another program now: a notebook without
+        JupyterLab, which has been installed."""
+        self._replan.set()
+        self.retry()
 
     def begin_close(self) -> None:
         self._ending.set()
@@ -185,6 +160,11 @@ class Supervisor:
             for runtime in self._running.values():
                 if not runtime.crashes:
                     runtime.retry_at = now
+        if self._replan.is_set():
+            self._replan.clear()
+            for runtime in self._running.values():
+                if runtime.start is not None:
+                    runtime.start = runtime.start._replace(generation=_UNKNOWN)
         resources = {
             Key(kind, NAMESPACE, name_of(one)): one
             for kind in PROCESS_KINDS

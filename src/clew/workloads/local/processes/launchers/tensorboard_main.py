@@ -3,7 +3,8 @@
     tensorboard_main.py PORT_FILE TENSORBOARD_ARGUMENTS…
 
 It answers only requests whose X-Clew-Access header has the digest in CLEW_ACCESS_SHA256. The port
-that it listens on is written to PORT_FILE: it is chosen here, so nobody else can take it first.
+that it listens on is written to PORT_FILE: it is chosen here, so no other program can take it
+first.
 """
 
 import hashlib
