@@ -27,6 +27,7 @@ READY := .venv/.clew-ready
 EXAMPLES := $(wildcard examples/*/requirements.txt)
 TENSORFLOW := build/tensorflow
 NOTEBOOKS := build/notebooks
+S3_CLIENTS := build/s3-clients
 # A worker takes tests from the longest queue when its own is empty; until then, a file's tests stay together
 # and share its fixtures.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
@@ -100,6 +101,12 @@ $(NOTEBOOKS)/.ready: tests/requirements-notebooks.txt constraints.txt
 	$(NOTEBOOKS)/bin/pip install -q -c constraints.txt -r $<
 	touch $@
 
+# Clients of S3, whose dependencies are older than ours.
+$(S3_CLIENTS)/.ready: tests/requirements-s3.txt
+	$(PYTHON) -m venv $(S3_CLIENTS)
+	$(S3_CLIENTS)/bin/pip install -q -r $<
+	touch $@
+
 build/%/data: examples/%/download.sh
 	rm -rf $@.part
 	$< $@.part
@@ -110,11 +117,11 @@ example-mnist example-cifar10: example-%: native $(TENSORFLOW)/.ready | build/%/
 	@cd build/$* && PATH="$(CURDIR)/$(TENSORFLOW)/bin:$(CURDIR)/$(BIN):$$PATH" \
 		clew pipeline run ../../examples/$*/pipeline.py $(GIVEN)
 
-test: packages-test native web $(NOTEBOOKS)/.ready
+test: packages-test native web $(NOTEBOOKS)/.ready $(S3_CLIENTS)/.ready
 	$(PYTEST)
 
-test-heavy: packages-test native web $(NOTEBOOKS)/.ready $(TENSORFLOW)/.ready
-	$(PYTEST) -m 'heavy or hypothesis' --hypothesis-profile full --timeout 7200
+test-heavy: packages-test native web $(NOTEBOOKS)/.ready $(S3_CLIENTS)/.ready $(TENSORFLOW)/.ready
+	$(PYTEST) -m '(heavy or hypothesis) and not cluster' --hypothesis-profile full --timeout 7200
 
 pictures: native web
 	@$(BIN)/python -m tools.terminal_pictures
@@ -137,7 +144,7 @@ cluster-down:
 
 test-cluster: packages-test packages-cluster $(if $(KUBECONFIG),,cluster) native web
 	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
-		$(PYTEST) --dist loadgroup -m cluster --timeout 1800 tests/cluster
+		$(PYTEST) --dist loadgroup -m 'cluster and not heavy' --timeout 1800 tests/cluster
 
 check: $(READY) check-web
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,6 +22,10 @@ from clew.prov.graph import Graph
 if TYPE_CHECKING:
     import psycopg
     from playwright.sync_api import BrowserContext
+
+# Clew is started thousands of times: it is compiled once, whatever the caller's shell says.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # `make test` tries the same few examples every time, `make test-heavy` many new ones.
 settings.register_profile(

@@ -78,14 +78,21 @@ class Served:
 
 def main() -> None:
     names = sys.argv[1:]
+
+    def chosen(paths: dict[str, str]) -> dict[str, str]:
+        return {name: path for name, path in paths.items() if not names or name in names}
+
     with tempfile.TemporaryDirectory(prefix="clew-pictures-") as home:
         folder = Path(home) / "pump-failures"
         folder.mkdir()
         env = environment(Path(home))
+        subprocess.run(["clew", "init"], cwd=folder, env=env, check=True, capture_output=True)
+        with serve(folder, env) as served:
+            take(served, chosen({"first-use": "/"}))
+            take(served, chosen({"log-in": "/"}), logged_in=False)
         record(folder, env)
         with serve(folder, env) as served:
-            paths = fill(served)
-            take(served, {name: path for name, path in paths.items() if not names or name in names})
+            take(served, chosen(fill(served)))
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -109,7 +116,6 @@ def record(folder: Path, env: dict[str, str]) -> None:
         identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
         program, *words = command.split()
         run(program, *identity, *words)
-    run("clew", "init")
     run("clew", "exec", "--name", "pump-model", "--", "./run.sh")
     for rate, depth in SETTINGS:
         words = (f"--learning-rate={rate}", f"--depth={depth}")
@@ -192,6 +198,7 @@ def fill(served: Served) -> dict[str, str]:
         "runs": "/runs",
         "compare": '/compare?id=["e2","e3","e4","e5"]',
         "execution": "/runs/e4",
+        "verdict": "/runs/e4?tab=repeats",
         "run": f"/runs/{first}",
         "run-failed": f"/runs/{failed}",
         "pipelines": "/pipelines",
@@ -203,10 +210,18 @@ def fill(served: Served) -> dict[str, str]:
         "notebooks": "/notebooks",
         "new-notebook": "/notebooks/new",
         "notebook": "/notebooks/local/exploration",
+        "edit-notebook": "/notebooks/local/exploration/edit",
         "tensorboards": "/tensorboards",
+        "new-tensorboard": "/tensorboards/new",
+        "tensorboard": "/tensorboards/local/search",
         "volumes": "/volumes",
+        "new-volume": "/volumes/new",
+        "volume": "/volumes/local/scratch",
         "tokens": "/settings/tokens",
         "remotes": "/settings/remotes",
+        "culling": "/settings/culling",
+        "appearance": "/settings/appearance",
+        "administration": "/settings/administration",
         "about": "/settings/about",
     }
 
@@ -230,12 +245,13 @@ def wait(what: str, condition: Any) -> None:
         time.sleep(0.2)
 
 
-def take(served: Served, paths: dict[str, str]) -> None:
+def take(served: Served, paths: dict[str, str], *, logged_in: bool = True) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
         context = browser.new_context(viewport=WINDOW, reduced_motion="reduce")
         page = context.new_page()
-        page.goto(f"{served.address}/?token={served.token}")
+        if logged_in:
+            page.goto(f"{served.address}/?token={served.token}")
         for name, path in paths.items():
             for theme in ("light", "dark"):
                 page.emulate_media(color_scheme=theme)

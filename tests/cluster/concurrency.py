@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 ALL_NAMESPACES = pytest.mark.xdist_group("everywhere")
+ALONE = pytest.mark.cluster(alone=True)
+"""Locks the cluster, too, in another group."""
 OWN_CLUSTER = pytest.mark.xdist_group("own cluster")
 
 
@@ -24,5 +26,7 @@ def lock_cluster(test: pytest.Item, lock: Path) -> Iterator[None]:
         yield
         return
     with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX if group == ALL_NAMESPACES.mark else fcntl.LOCK_SH)
+        marks = list(test.iter_markers("cluster"))
+        alone = group == ALL_NAMESPACES.mark or any(mark.kwargs.get("alone") for mark in marks)
+        fcntl.flock(held, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         yield

@@ -1,8 +1,10 @@
 """Fixtures of tests on the cluster that `make test-cluster` found or started."""
 
 import os
+import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from tests.cluster.concurrency import OWN_CLUSTER, lock_cluster
@@ -18,6 +20,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             check_cgroups()
         except ClusterError as failed:
             pytest.skip(str(failed))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold the cluster while a test and its fixtures of any scope run."""
+    if not item.get_closest_marker("cluster"):
+        return (yield)
+    with lock_cluster(item, Path(tempfile.gettempdir()) / f"clew-cluster-{os.getuid()}.lock"):
+        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -42,22 +53,12 @@ def nodes(cluster: Kube) -> list[str]:
     return [item["metadata"]["name"] for item in items if not item["spec"].get("taints")]
 
 
-@pytest.fixture(autouse=True)
-def _turn(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[None]:
-    """Before all else that a test asks for, and until it has taken that away."""
-    if not request.node.get_closest_marker("cluster"):
-        yield
-        return
-    with lock_cluster(request.node, tmp_path_factory.getbasetemp().parent / "cluster.lock"):
-        yield
-
-
 @pytest.fixture
 def kube(cluster: Kube, spaces: str) -> Iterator[Kube]:
     """A namespace of the test's own."""
     name = f"{spaces}-{uuid.uuid4().hex[:8]}"
     cluster("create", "namespace", name)
-    yield Kube(cluster.kubeconfig, name)
+    own = Kube(cluster.kubeconfig, name)
+    own("wait", "serviceaccount/default", "--for=create", "--timeout=60s")  # Pods need it
+    yield own
     cluster("delete", "namespace", name, "--wait=false")

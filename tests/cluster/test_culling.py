@@ -22,8 +22,9 @@ from tests.cluster.operator import (
     wait_for_reason,
 )
 from tests.cluster.test_tensorboards import tensorboard
-from tests.local.istio_metrics import prometheus, serve_metrics
+from tests.local.istio_metrics import serve_metrics
 from tests.local.server import Server
+from tests.prometheus import prometheus
 from tests.wait import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -100,7 +101,7 @@ def test_traffic_counted_by_istio_is_use(kube: Kube, tmp_path: Path) -> None:
     """By what a Prometheus knows of servers that cannot be asked."""
     with (
         serve_metrics() as istio,
-        prometheus(istio, tmp_path) as metrics,
+        prometheus([istio.address], tmp_path) as metrics,
         run_operator(kube, tmp_path, *LOOKS, "--idle-minutes=0.1", f"--prometheus={metrics}"),
     ):
         kube.apply(notebook("used"), notebook("idle"))

@@ -37,3 +37,19 @@ def test_the_registry_that_is_named_once_has_everything(
     board = f"registry.example.org/clew/tensorboard:{clew.__version__}"
     found = render(cluster, overlay, deploy=tmp_path / "deploy")
     assert images(found) == [clews, clews, clews, board]
+
+
+@pytest.mark.parametrize("overlay", EVERY)
+def test_the_server_reads_what_the_operator_is_told_to_end(cluster: Kube, overlay: str) -> None:
+    found = render(cluster, overlay)
+    sources = container_of(found, "clew-operator")["envFrom"]
+    assert {"configMapRef": {"name": "clew-culling", "optional": True}} in sources
+    read = {
+        one["name"]: one["valueFrom"]["configMapKeyRef"]
+        for one in container_of(found, "clew-server")["env"]
+        if one.get("valueFrom", {}).get("configMapKeyRef", {}).get("name") == "clew-culling"
+    }
+    assert read == {
+        name: {"name": "clew-culling", "key": name, "optional": True}
+        for name in ("ENABLE_CULLING", "CULL_IDLE_TIME")
+    }

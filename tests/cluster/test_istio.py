@@ -15,7 +15,8 @@ from tests.cluster.kube import Kube
 from tests.cluster.operator import claim, is_registered, notebook, run_operator
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
-from tests.local.istio_metrics import prometheus, serve_metrics
+from tests.local.istio_metrics import serve_metrics
+from tests.prometheus import prometheus
 from tests.wait import wait_until
 
 from clew.kube.backend_tokens import HEADER
@@ -95,7 +96,7 @@ def test_what_the_overlay_allows_is_enough(
     given = {each["name"]: each["value"] for each in told["env"]}
     with (
         serve_metrics() as seen,
-        prometheus(seen, tmp_path) as metrics,
+        prometheus([seen.address], tmp_path) as metrics,
         act_as_service_account(kube, found, "clew-operator", tmp_path) as own,
         run_operator(kube, tmp_path) as operator,
     ):

@@ -12,7 +12,7 @@ from tests.cluster.operator import claim, notebook, operator  # noqa: F401 - ope
 from tests.cluster.test_viewers import viewer
 from tests.wait import wait_until
 
-from clew.documents.workloads import Culling
+from clew.documents.workloads.workload import Culling
 from clew.errors import Conflict, Exists, NotAllowed, NotFound, UsageError
 from clew.kube.backend.resource_backend import ResourceBackend
 from clew.kube.objects import Json, Key, condition_of
@@ -214,12 +214,13 @@ RIGHTS: dict[str, set[str]] = {
     "storage.k8s.io/storageclasses": {"list"},
     "namespaces": {"list"},
     "nodes": {"list"},
-    "pods": {"get", "list"},
+    "pods": {"get", "list", "watch", "create", "delete"},  # the tasks of pipelines
     "pods/log": {"get"},
     "events": {"list", "watch"},
     "resourcequotas": {"list"},
     "secrets:clew-server": {"get", "update"},
     "secrets:clew-access": {"get", "update"},
+    "authorization.k8s.io/subjectaccessreviews": {"create"},
 }
 
 
@@ -242,3 +243,20 @@ def test_the_server_may_do_nothing_else(account: Kube) -> None:
                     found.setdefault(what, set()).update(rule["verbs"])
     others = {what for what in found if "selfsubject" in what}
     assert {what: verbs for what, verbs in found.items() if what not in others} == RIGHTS
+
+
+def test_kubernetes_decides_who_may_read_a_namespace(space: Kube, backend: ResourceBackend) -> None:
+    space("create", "role", "reader", "--verb=list", "--resource=pods")
+    space("create", "rolebinding", "ann", "--role=reader", "--user=ann")
+    space("create", "rolebinding", "readers", "--role=reader", "--group=readers")
+    for who in ("--as=ann", "--as=bob --as-group=readers"):
+        asked = ("auth", "can-i", "list", "pods", *who.split())
+        wait_until("the role counts", lambda asked=asked: space(*asked, ok=False).strip() == "yes")
+    for user, groups, may in (
+        ("ann", (), True),
+        ("bob", ("readers",), True),
+        ("bob", (), False),
+        (None, (), True),  # the server's own account
+    ):
+        assert backend.may_read(space.namespace, user=user, groups=groups) == may, (user, groups)
+    assert not backend.may_read("default", user="ann", groups=())

@@ -45,8 +45,15 @@ def clew(kube: Kube, _shared: None, postgres_server: str) -> Iterator[Kube]:
     find_resource(found, "PersistentVolumeClaim", "clew-servers")["spec"]["storageClassName"] = ""
     operator = find_resource(found, "Deployment", "clew-operator")["spec"]["template"]["spec"]
     operator["containers"][0]["args"] += [f"--namespace={kube.namespace}"]
-    settings = {"ENABLE_CULLING": "true", "IDLENESS_CHECK_PERIOD": "0.02"}
-    find_resource(found, "ConfigMap", "clew-operator")["data"].update(settings)
+    culling = {"ENABLE_CULLING": "true", "CULL_IDLE_TIME": "720", "IDLENESS_CHECK_PERIOD": "0.02"}
+    found.append(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "clew-culling", "namespace": "clew"},
+            "data": culling,
+        }
+    )
     host = address_for_pods(kube)
     with relay_socket(f"{postgres_server}/.s.PGSQL.5432", host) as port:
         url = f"postgresql://clew@{host}:{port}/postgres"
@@ -108,6 +115,8 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
         for each in (api, other_api):
             stack.enter_context(each)
             assert each.get(place).status_code == 303
+            told = each.get("/api/v1/backend").json()["features"]["culling"]
+            assert told == {"enabled": True, "idle_minutes": 720}
         the_same_request_to_both_creates_one(kube, api, other_api)
         for each in (first, second):
             stack.enter_context(each)

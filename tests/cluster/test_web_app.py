@@ -61,6 +61,7 @@ def test_notebooks_of_the_cluster(web_app: WebApp, kube: Kube) -> None:
     expect(row_of(page, "mine").get_by_text("running", exact=True)).to_be_visible(timeout=SLOW)
     expect(row_of(page, "mine")).to_contain_text(JUPYTER.rpartition("/")[2])
     expect(row_of(page, "mine")).to_contain_text("0.1 CPU · 0.2 GiB")
+    expect(row_of(page, "mine").get_by_role("link", name="Connect")).to_be_in_viewport(ratio=1)
     assert_accessible(page)
     words = re.findall(r"\b(?:Pod|PVC|CRD|StatefulSet)s?\b", page.inner_text("main"))
     assert not words, words

@@ -24,8 +24,9 @@ KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "s3-secret-
 class S3Server:
     """`rclone serve s3`: buckets are folders below `root`; signatures are checked."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, address: str = "127.0.0.1") -> None:
         self.root = root
+        self._address = address
         (root / "bucket").mkdir(parents=True)
         self._port = 0
         self._process: subprocess.Popen[str] | None = None
@@ -33,7 +34,7 @@ class S3Server:
 
     def start(self) -> None:
         words = [Path(sys.executable).with_name("rclone"), "serve", "s3", self.root]
-        words += ["--auth-key", ",".join(KEYS.values()), "--addr", f"127.0.0.1:{self._port}"]
+        words += ["--auth-key", ",".join(KEYS.values()), "--addr", f"{self._address}:{self._port}"]
         self._process = subprocess.Popen(
             words,
             env={**os.environ, "RCLONE_CONFIG": os.devnull, "HOME": str(self.root.parent)},
@@ -42,7 +43,7 @@ class S3Server:
         )
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            if found := re.search(r"on \[http://127\.0\.0\.1:(\d+)/\]", line):
+            if found := re.search(rf"on \[http://{re.escape(self._address)}:(\d+)/\]", line):
                 self._port = int(found[1])
                 return
         raise AssertionError("the S3 server did not start")
@@ -55,7 +56,7 @@ class S3Server:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._port}"}
+        return {**KEYS, "AWS_ENDPOINT_URL": f"http://{self._address}:{self._port}"}
 
 
 @dataclass(frozen=True)

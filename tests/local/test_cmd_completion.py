@@ -23,7 +23,7 @@ START = {
 }
 
 LINES = {
-    "clew rep": "[repeat]",
+    "clew repe": "[repeat]",
     "clew cat ba": "[cat][base]",
     "clew cat base:data/o": "[cat][base:data/out.csv]",
     "clew cat e1:data/r": "[cat][e1:data/raw file.csv]",

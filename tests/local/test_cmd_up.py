@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from tests.driver import CLEW, Project
 from tests.local.server import Server, run_up
 from tests.wait import wait_until
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 VIEWERS = "/volumes/api/namespaces/local/viewers"
 VIEWER = "/pvcviewers/local/project/"
 
@@ -137,3 +139,17 @@ def test_a_project_of_somebody_else_is_not_served(tmp_path: Path) -> None:
     refused = run(project, "--port", "0")
     assert refused.returncode == 4
     assert "clew init --trust" in refused.stderr
+
+
+def test_a_demo_without_a_terminal_says_how_to_open_the_app(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    said = subprocess.run(
+        [EXAMPLES / "open-app.sh", project.folder], capture_output=True, text=True, check=True
+    ).stdout
+    assert f"$ cd {project.folder} && clew up" in said
+    assert "Nothing is running now" in said
+    (token,) = re.findall(r"\?token=(\w+)$", said, re.M)
+    with run_up(project) as server, httpx2.Client() as browser:
+        answer = browser.get(f"{server.address}/?token={token}")
+        assert answer.status_code == 303
+        assert "set-cookie" in answer.headers

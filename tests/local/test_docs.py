@@ -26,9 +26,15 @@ from clew.project_directory import create
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("tutorial/**/*.md"), *DOCS.glob("how-to/**/*.md")])
 NEEDS_A_CLUSTER = {  # tests/cluster runs these
+    "capture-a-cluster.md",
     "operate-on-a-cluster.md",
     "test-on-a-cluster.md",
     "train-in-a-notebook.md",
+}
+NEEDS_FAKE_NODES = {"place-predictions-near-users.md"}  # tests/cluster/test_scheduler.py runs it
+NEEDS_A_WORKLOAD = {  # tests/cluster has their commands
+    "reproduce-on-a-cluster.md",
+    "run-a-pipeline-on-a-cluster.md",
 }
 NEEDS_EMULATION = {"test-on-aarch64.md"}  # `make test-aarch64` is what it describes
 NEEDS_POSTGRESQL = {"share-one-postgresql.md"}
@@ -131,7 +137,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in PAGES if path.name not in NEEDS_A_CLUSTER | NEEDS_EMULATION],
+    [
+        path
+        for path in PAGES
+        if path.name not in NEEDS_A_CLUSTER | NEEDS_FAKE_NODES | NEEDS_A_WORKLOAD | NEEDS_EMULATION
+    ],
     ids=lambda path: str(path.relative_to(DOCS)),
 )
 def test_page(

@@ -19,7 +19,7 @@ from clew.api.local.repeat import run_plan, store_file
 from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.secret_values import SecretValues
-from clew.replay.sandbox.initial_files import Entry, listing_reader
+from clew.replay.sandbox.initial_files import Entry, make_listing_reader
 from clew.store import Store
 
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -164,7 +164,7 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
                 with Store(project.directory.store) as store:
                     plan = repeat_plan.make_plan(
                         record,
-                        read_listing=listing_reader(store),
+                        read_listing=make_listing_reader(store),
                         values=SecretValues(),
                         network=False,
                     )

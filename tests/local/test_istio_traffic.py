@@ -9,7 +9,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.local.istio_metrics import COUNTERS, IstioMetrics, prometheus, serve_metrics
+from tests.local.istio_metrics import COUNTERS, IstioMetrics, serve_metrics
+from tests.prometheus import prometheus
 from tests.unit.kube.sample_resources import pod, tensorboard, viewer
 from tests.wait import wait_until
 
@@ -31,7 +32,7 @@ def istio() -> Iterator[IstioMetrics]:
 @pytest.fixture(scope="module")
 def metrics(istio: IstioMetrics, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One for all tests: each has resources of its own."""
-    with prometheus(istio, tmp_path_factory.mktemp("prometheus")) as address:
+    with prometheus([istio.address], tmp_path_factory.mktemp("prometheus")) as address:
         yield address
 
 
@@ -93,7 +94,7 @@ def test_a_growing_counter_means_use(istio: IstioMetrics, metrics: str, board: J
 
 
 def test_without_metrics_of_istio_activity_is_unknown(tmp_path: Path, board: Json) -> None:
-    with serve_metrics() as nobody, prometheus(nobody, tmp_path) as address:
+    with serve_metrics() as nobody, prometheus([nobody.address], tmp_path) as address:
         culler = Culler(address)
         culler.look()
         assert culler.saw(board) is None
@@ -197,7 +198,7 @@ def test_all_traffic_since_the_last_query_counts(
 def test_without_an_answer_activity_is_unknown(
     istio: IstioMetrics, tmp_path: Path, board: Json
 ) -> None:
-    with prometheus(istio, tmp_path) as address:
+    with prometheus([istio.address], tmp_path) as address:
         culler = Culler(address)
         assert not culler.used(board)
     culler.look()

@@ -120,7 +120,9 @@ def test_published_components_on_the_host(project: Project) -> None:
     labels = {node["label"] for node in traced["nodes"]}
     assert str(project / "pipeline-runs" / "r1" / "write" / "text") in labels
     again = tasks(run(project, boxed, "--on-host"))
-    assert {again[name]["state"] for name in ("write", "join-lines", "tell")} == {"reused"}
+    names = ("write", "join-lines", "tell")
+    states = {again[name]["state"] for name in names}
+    assert states == {"reused"}, {name: again[name]["why"] for name in names}
     changed = tasks(run(project, boxed, "--on-host", "-p", "pattern=o"))
     assert (changed["write"]["state"], changed["filter-text"]["state"]) == ("reused", "succeeded")
 

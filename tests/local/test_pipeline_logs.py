@@ -12,7 +12,7 @@ from tests.local.programs.compiling import HERE
 from tests.wait import wait_until
 
 import clew
-from clew.documents.runs import LogPart
+from clew.documents.pipelines.runs import LogPart
 from clew.errors import NotFound
 
 TALK, SHELL = "r1/condition-1/talk", "r1/condition-2/shell"
@@ -62,6 +62,13 @@ def so_far(opened: clew.Project, task: str) -> bytes:
         return b""
 
 
+def is_recorded(opened: clew.Project) -> bool:
+    try:
+        return opened.pipelines.task("r1/talk").state == "running"
+    except NotFound:
+        return False
+
+
 def all_said(opened: clew.Project, task: str) -> bytes:
     """What somebody hears who asks again and again, until there is no more."""
     heard, attempt = b"", ""
@@ -87,6 +94,7 @@ def test_the_log_of_a_running_task(project: Project, opened: clew.Project, folde
         assert len(attempt) == 32
         assert b"knows" in data
         assert b"very-secret" not in data
+        wait_until("the record of its start, with its short name", lambda: is_recorded(opened))
         assert project.command("pipeline", "logs", "r1/talk").stdout == data
         end = opened.pipelines.read_log(TALK, len(data))
         assert (end.data, end.complete) == (b"", False)

@@ -120,3 +120,24 @@ def test_the_command_line_uses_a_token(server: Server, client: httpx2.Client) ->
 )
 def test_a_malformed_request_is_refused(client: httpx2.Client, body: dict[str, object]) -> None:
     assert client.post(TOKENS, json=body).status_code == 422
+
+
+def test_an_agents_token_sends_observations_and_nothing_else(
+    server: Server, client: httpx2.Client
+) -> None:
+    made = client.post(TOKENS, json={"name": "agent", "scope": "observe"}).json()
+    assert made["details"]["scope"] == "observe"
+    token = made["token"]
+    paths = client.get("/api/v1/openapi.json").json()["paths"]
+    routes = [(method, path) for path, methods in paths.items() for method in methods]
+    routes += [("get", path) for path in ("/", "/runs", "/apis/v2beta1/runs", "/api/v1/content/x")]
+    routes += [("post", "/api/v1/events"), ("put", f"/api/v1/content/blake3:{'0' * 64}")]
+    permitted = {"/api/v1/observations", "/api/v1/content", "/api/v1/content/missing"}
+    for method, path in routes:
+        if method == "post" and path in permitted:
+            continue
+        assert ask(server, token, path, method.upper()) == 403, (method, path)
+    with server.client(headers={"Authorization": f"Bearer {token}"}) as agent:
+        assert agent.post("/api/v1/content/missing", json={}).status_code == 200
+        batch = {"content": b"\x90", "headers": {"Content-Type": "application/msgpack"}}
+        assert agent.post("/api/v1/observations", **batch).json() == {"events": 0}

@@ -10,7 +10,7 @@ from tests.driver import Project
 from tests.local.server import Server, run_server
 
 from clew.prov.events import from_batch, from_lines
-from clew.prov.export.recorded_events import stored_digests
+from clew.prov.export.recorded_events import list_stored_digests
 from clew.store.packs import pack_format
 
 NOWHERE = f"blake3:{'0' * 64}"
@@ -48,7 +48,7 @@ def test_events_come_as_they_are_asked_for(client: httpx2.Client) -> None:
 def test_another_server_takes_what_this_one_gives(client: httpx2.Client, tmp_path: Path) -> None:
     """Written with nothing but the two servers' routes."""
     batch = events(client)
-    wanted = sorted(stored_digests(from_batch(batch)))
+    wanted = sorted(list_stored_digests(from_batch(batch)))
     other = Project(tmp_path)
     with run_server(other) as taking, taking.client() as there:
         named = {"params": {"for": "a-copy"}}

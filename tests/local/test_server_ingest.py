@@ -20,7 +20,7 @@ from tests.local.server import Server, run_server
 from tests.wait import wait_until
 
 from clew.prov.events import AnyEvent, Content, Ended, Started, Version, to_batch, to_lines
-from clew.server.ingest_limits import MAX_REQUESTS
+from clew.server.ingest_transfers import MAX_REQUESTS
 
 LINES = {"Content-Type": "application/x-ndjson"}
 PACKED = {"Content-Type": "application/msgpack"}

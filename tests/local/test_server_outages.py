@@ -16,7 +16,7 @@ from tests.local.test_server_run_workers import Asking, gone
 from tests.wait import wait_until
 
 from clew.prov.events import Ended, from_batch
-from clew.server.parsing.compiled_pipelines import normalize_text
+from clew.server.parsers.compiled_pipelines import normalize_text
 
 PIPELINE = """
 import sys

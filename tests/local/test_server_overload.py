@@ -17,7 +17,7 @@ from tests.local.server import Server, run_server
 from tests.wait import wait_until
 
 from clew.prov.events import Ended, to_batch
-from clew.server.ingest_limits import MAX_REQUESTS
+from clew.server.ingest_transfers import MAX_REQUESTS
 from clew.store.packs import pack_format
 
 PACKED = {"Content-Type": "application/msgpack"}

@@ -90,7 +90,8 @@ def test_an_unreachable_target_is_named_in_json_and_html(
     assert (gone.status_code, gone.headers["content-type"]) == (502, "application/problem+json")
     page = client.get("/notebook/me/gone/", headers={"Accept": "text/html,*/*"})
     assert page.headers["content-type"].startswith("text/html")
-    assert "notebook/me/gone cannot be reached" in page.text
+    assert "The notebook gone cannot be reached" in page.text
+    assert page.headers["refresh"] == "3", "it opens as soon as it can be reached"
     for path in ("/notebook/me/nobody/", "/notebook/Me/x/", "/notebook/me", "/%6eotebook/me/gone/"):
         assert client.get(path).status_code == 404
     with httpx2.Client() as stranger:

@@ -14,7 +14,7 @@ from tests.driver import Project
 from tests.local.server import Server, run_server
 from tests.wait import wait_until
 
-from clew.documents.repeats import RepeatRequest
+from clew.documents.executions.repeats import RepeatRequest
 from clew.pipelines.runs.lease_watcher import LeaseWatcher
 from clew.server.catalogue import repeat_requests
 

@@ -22,7 +22,7 @@ from clew.api.local.project import LocalProject as Opened
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_states import FINAL_STATES
 from clew.prov.graph import Graph
-from clew.server.catalogue import schedules
+from clew.server.catalogue.pipelines import schedules
 
 PIPELINE = """
 import sys

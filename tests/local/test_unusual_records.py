@@ -14,10 +14,10 @@ from tests.local.test_pipeline_reuse import reused
 from tests.unit.prov.execution_builder import ExecutionBuilder
 
 from clew.cli.main import main
+from clew.prov.event_validation import check_events
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Generated, Started, Used, Version
 from clew.prov.export.recorded_events import export_events
 from clew.prov.queries.executions import find_execution
-from clew.prov.record_schema import check_events
 
 __all__ = ["reused"]  # a fixture
 

@@ -118,7 +118,7 @@ def test_an_interrupted_upload_resumes_by_itself_and_after_a_reload(
     second = upload.next_piece()
     upload.kill_viewer()
     second.continue_()
-    wait_for_value(page, STATES, ["goes on in a moment"])
+    wait_for_value(page, STATES, ["continues in a moment"])
     upload.restart_viewer()
     assert content_range(second) == f"bytes {PIECE}-{size - 1}/{size}"
     assert content_range(upload.next_piece()) == content_range(second)
@@ -141,7 +141,7 @@ def test_a_complete_upload_is_only_moved_to_its_place(upload: Upload, large: Pat
     with draft.open("ab") as file:  # as if it had come, and the viewer had ended just then
         file.write(large.read_bytes()[PIECE:])
     last.continue_()
-    wait_for_value(page, STATES, ["goes on in a moment"])
+    wait_for_value(page, STATES, ["continues in a moment"])
     upload.restart_viewer()
     rest = upload.next_piece()
     assert content_range(rest) == f"bytes */{size}"

@@ -113,7 +113,7 @@ def _refuse_zero_bytes(client: httpx2.Client) -> None:
 
 PAGES = (
     *("/", "/runs", "/compare?id=%5B%22e1%22%2C%22e2%22%5D", "/lineage", "/lineage?target=e1"),
-    *("/runs/e1", "/runs/e1?tab=logs", "/runs/e3"),
+    *("/runs/e1", "/runs/e1?tab=output", "/runs/e3"),
     *("/pipelines", "/pipelines/{pipeline}", "/experiments", "/schedules"),
     *("/settings/tokens", "/settings/remotes", "/settings/about"),
 )
@@ -151,3 +151,13 @@ def _settle(page: Page) -> None:
     """Wait until nothing is loading."""
     expect(page.get_by_role("status", name="Loading")).to_have_count(0)
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def test_what_a_program_printed_is_shown_as_text(web_app: WebApp, pipeline: str) -> None:
+    """Sequences of a terminal become no link, and markup no element."""
+    page = web_app.open("/runs/e1?tab=output")
+    shown = page.get_by_role("log").get_by_text("<script>hacked()</script>")
+    expect(shown.first).to_be_visible()
+    assert page.get_by_role("log").locator("a, script, img").count() == 0
+    assert page.evaluate("window.attacks") == []
+    web_app.assert_no_errors()

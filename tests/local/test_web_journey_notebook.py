@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
@@ -53,31 +54,48 @@ def open_from_row(page: Page, name: str, link: str) -> Page:
     return opened.value
 
 
+def run_in_kernel(app: WebApp, notebook: str, code: str, output: str) -> Page:
+    """Open the notebook from the list, and run code in a kernel of it. The tab."""
+    lab = open_from_row(app.page, notebook, "Connect")
+    lab.get_by_title(re.compile("ipykernel")).first.click()
+    expect(lab.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible()
+    cell = lab.locator(".jp-CodeCell .cm-content").first
+    cell.fill(code)
+    expect(cell).to_contain_text("written")
+    cell.press("Shift+Enter")
+    expect(lab.locator(".jp-OutputArea-output").first).to_have_text(output)
+    assert lab.url.startswith(app.server.apps), "another origin than the app's"
+    return lab
+
+
+def open_curves(app: WebApp, logs: str) -> Page:
+    """Create a TensorBoard of these logs, and open it when it runs. The tab."""
+    page = app.open(f"/tensorboards/new?logspath={quote(logs, safe='')}")
+    page.get_by_role("button", name="Create").click()
+    expect(row_of(page, "tensorboard-1").get_by_text("running", exact=True)).to_be_visible()
+    board = open_from_row(page, "tensorboard-1", "Open")
+    expect(board.get_by_text("loss", exact=True).first).to_be_visible()
+    return board
+
+
+def browse(app: WebApp, volume: str) -> Page:
+    """Open the files of a volume, which has a directory of logs. The tab."""
+    page = app.open("/volumes")
+    files = open_from_row(page, volume, "Browse")
+    expect(files.get_by_role("link", name="logs")).to_be_visible()
+    return files
+
+
 def test_from_a_notebook_to_its_curves_and_files(web_app: WebApp) -> None:
     page = web_app.open("/notebooks")
     page.get_by_role("link", name="New notebook").click()
     page.get_by_role("button", name="Create").click()
     expect(row_of(page, "notebook-1").get_by_text("running", exact=True)).to_be_visible()
-
-    lab = open_from_row(page, "notebook-1", "Connect")
-    lab.get_by_title(re.compile("ipykernel")).first.click()
-    expect(lab.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible()
-    cell = lab.locator(".jp-CodeCell .cm-content").first
-    cell.fill(CODE.format(logs=web_app.project.folder / "logs"))
-    expect(cell).to_contain_text("written")
-    cell.press("Shift+Enter")
-    expect(lab.locator(".jp-OutputArea-output").first).to_have_text("written 42")
-    assert lab.url.startswith(web_app.server.apps), "another origin than the app's"
-
-    page = web_app.open("/tensorboards/new?logspath=pvc%3A%2F%2Fproject%2Flogs")
-    page.get_by_role("button", name="Create").click()
-    expect(row_of(page, "tensorboard-1").get_by_text("running", exact=True)).to_be_visible()
-    board = open_from_row(page, "tensorboard-1", "Open")
-    expect(board.get_by_text("loss", exact=True).first).to_be_visible()
-
-    page = web_app.open("/volumes")
-    files = open_from_row(page, "project", "Browse")
-    expect(files.get_by_role("link", name="logs")).to_be_visible()
-    for tab in (lab, board, files):
+    code = CODE.format(logs=web_app.project.folder / "logs")
+    for tab in (
+        run_in_kernel(web_app, "notebook-1", code, "written 42"),
+        open_curves(web_app, "pvc://project/logs"),
+        browse(web_app, "project"),
+    ):
         tab.close()
     web_app.assert_no_errors()

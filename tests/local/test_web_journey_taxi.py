@@ -14,20 +14,24 @@ from tests.driver import Project
 from tests.local.web_app import WebApp
 from tests.wait import wait_until
 
-from clew.server.catalogue.samples import DIRECTORY
+from clew.server.catalogue.pipelines.samples import DIRECTORY
 
 EXAMPLE = Path(__file__).parents[2] / "examples/taxi"
 
 
 @pytest.fixture(scope="module")
 def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """One with a few hundred made-up trips."""
     project = Project(tmp_path_factory.mktemp("taxi"))
+    add_trips(project)
+    return project
+
+
+def add_trips(project: Project) -> None:
+    """A few hundred made-up trips, and the compiled pipeline."""
     with (project / "trips.csv").open("w") as trips:
         command = [sys.executable, EXAMPLE / "make_trips.py", "300"]
         subprocess.run(command, check=True, stdout=trips)
     shutil.copy(DIRECTORY / "taxi-tips.yaml", project / "taxi.yaml")
-    return project
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +103,8 @@ def run_another_like_it(app: WebApp) -> str:
     page.get_by_label("Name", exact=True).fill("careful")
     run = start(app, page.get_by_role("button", name="Start the run").click)
     states = {task["name"]: task["state"] for task in run["tasks"]}
-    assert (states["fetch"], states["train"]) == ("reused", "succeeded")
+    whys = {task["name"]: task["why"] for task in run["tasks"]}
+    assert (states["fetch"], states["train"]) == ("reused", "succeeded"), whys
     return str(run["id"])
 
 

@@ -9,7 +9,7 @@ from tests.driver import Project
 from tests.local.web_app import WebApp
 
 PREPARE = """
-rows = [line for line in open("trips.csv") if not line.startswith("bad")]
+rows = [line for line in open("tips.csv") if not line.startswith("bad")]
 open("clean.csv", "w").write("".join(rows))
 """
 TRAIN = """
@@ -24,12 +24,17 @@ json.dump({"accuracy": accuracy}, open("metrics.json", "w"))
 @pytest.fixture(scope="module")
 def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(tmp_path_factory.mktemp("trace"))
-    project.write("trips.csv", "trip,tip\nfirst-trip,0.5\nbad,9\nsecond-trip,0.7\n")
+    record_training(project)
+    return project
+
+
+def record_training(project: Project) -> None:
+    """Executions `prepare` and `train`, whose metric is partly random."""
+    project.write("tips.csv", "trip,tip\nfirst-trip,0.5\nbad,9\nsecond-trip,0.7\n")
     project.write("prepare.py", PREPARE)
     project.write("train.py", TRAIN)
     project("exec", "--name", "prepare", "--", "python3", "prepare.py")
     project("exec", "--name", "train", "--", "python3", "train.py")
-    return project
 
 
 def test_from_a_metric_to_its_rows_and_the_verdict(web_app: WebApp) -> None:

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.driver import Project
 from tests.local.web_app import PHONE, WebApp, assert_accessible, assert_fits
+from tests.unit.prov.cluster.cluster_builder import ClusterBuilder
 
 TRAINING = Path(__file__).parents[2] / "examples/training"
 LOOP = (
@@ -20,7 +21,7 @@ LOOP = (
 @pytest.fixture(scope="module")
 def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """e1 prepared and split the data of the training example, e2 used a copy that nobody saw being
-    made, e3 is a loop."""
+    made, e3 is a loop. Then a cluster was observed."""
     project = Project(tmp_path_factory.mktemp("lineage"))
     for name in ("prepare.py", "split.py", "data"):
         source = TRAINING / name
@@ -34,12 +35,22 @@ def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (project / "data/test.csv").write_text("changed\n")
     project.sh("cat copy.csv data/test.csv | sort > sorted.csv")
     project.sh(LOOP)
+    cluster = ClusterBuilder()
+    cluster.claim("team", "data", "pv-1")
+    first = cluster.pod("team", "prepare", claims=["data"])
+    first.write("data/pumps", "rows", stored=False).end()
+    second = cluster.pod("team", "train", image="train", claims=["data"])
+    second.read("data/pumps", "rows").gap("reads", "the layer over its volume was restarted")
+    second.write("data/scores", "0.9", stored=False).end()
+    with project.opened() as opened:
+        cluster.fold(opened.graph)
     return project
 
 
 def test_from_a_metric_to_the_rows_of_its_data(web_app: WebApp) -> None:
     """Search for the metrics, follow them up, and see the rows. A reload shows the same."""
     page = web_app.open("/lineage")
+    assert_accessible(page)
     search = page.get_by_role("combobox").first
     search.fill("metrics.json")
     page.get_by_role("option", name=re.compile("metrics.json")).first.click()
@@ -154,4 +165,47 @@ def test_the_palette_finds_files_and_opens_their_lineage(web_app: WebApp) -> Non
     page.get_by_role("dialog", name="Search").get_by_role("combobox").fill("clean csv")
     page.get_by_role("option", name=re.compile("clean.csv")).first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Lineage of clean.csv")
+    web_app.assert_no_errors()
+
+
+def test_a_pod_is_found_described_and_reproduced(web_app: WebApp) -> None:
+    """From its name to the plan of a reproduction. Nothing offers to repeat it as a command."""
+    page = web_app.open("/lineage")
+    page.get_by_role("combobox").first.fill("team/train")
+    page.get_by_role("option", name=re.compile("Pod")).first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Lineage of team/train")
+    panel = page.get_by_role("region", name="Selected")
+    expect(panel.get_by_role("button", name="Reproduce…")).to_be_visible()
+    for fact in ("team/train", "train:1", "one", "alice"):
+        expect(panel.get_by_role("definition").filter(has_text=fact).first).to_be_visible()
+    expect(panel).to_contain_text("the layer over its volume was restarted")
+    expect(panel.get_by_role("link", name=re.compile("repeat"))).to_have_count(0)
+    panel.get_by_text("Commands", exact=True).click()
+    expect(panel).to_contain_text("clew reproduce")
+    expect(panel).not_to_contain_text("clew repeat")
+    assert_accessible(page)
+    page.goto(f"{web_app.server.address}/lineage?target=pvc://team/data/scores&direction=up")
+    page.locator("button[data-node*='scores@']").click()
+    panel.get_by_role("button", name="Reproduce…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("listitem").first).to_contain_text("team/train")
+    expect(dialog).to_contain_text("--here")
+    assert_accessible(page)
+    web_app.assert_no_errors()
+
+
+def test_a_cluster_as_it_was(web_app: WebApp) -> None:
+    target = "target=pvc://team/data&direction=up"
+    page = web_app.open(f"/lineage?{target}")
+    expect(page.get_by_role("button", name="team/train").first).to_be_attached()
+    page.get_by_text("Time", exact=True).click()
+    page.get_by_label("As it was at").fill("2023-11-14T22:13:27")
+    expect(page).to_have_url(re.compile("as_of="))
+    expect(page.get_by_role("button", name="team/train")).to_have_count(0)
+    address = page.url
+    page.reload()
+    expect(page.get_by_role("button", name="team/train")).to_have_count(0)
+    assert page.url == address
+    page.get_by_role("button", name=re.compile("Clear filters")).click()
+    expect(page.get_by_role("button", name="team/train").first).to_be_attached()
     web_app.assert_no_errors()

@@ -80,6 +80,20 @@ def test_samples(web_app: WebApp) -> None:
     page.get_by_role("menuitem", name="Delete the pipeline").click()
     page.get_by_role("button", name="Delete the pipeline").click()
     expect(table.get_by_text("Sample")).to_have_count(3)
+
+    page.get_by_role("link", name="taxi-tips", exact=True).click()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Archive").click()
+    expect(page.get_by_text("Archived: lists do not show it.")).to_be_visible()
+    page = web_app.open("/pipelines")
+    expect(table.get_by_text("Sample")).to_have_count(2)
+    page.get_by_label("Archived").check()
+    expect(table.get_by_text("Sample")).to_have_count(3)
+    page.reload()
+    page.get_by_role("link", name="taxi-tips", exact=True).click()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Take out of the archive").click()
+    expect(page.get_by_text("Archived: lists do not show it.")).to_have_count(0)
     web_app.assert_no_errors()
 
 

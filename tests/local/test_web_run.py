@@ -1,5 +1,6 @@
 """The page of a run: tasks, logs, artifacts, and repeats with their verdict and cause."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -106,15 +107,19 @@ def test_a_repeat_with_its_verdict_and_cause(web_app: WebApp, web_project: Proje
     expect(page.get_by_role("heading", level=1)).to_have_text("clock")
     assert_accessible(page)
     page.get_by_role("tab", name="Repeats").click()
-    expect(page.get_by_text("It has not been repeated in the app")).to_be_visible()
+    expect(page.get_by_text("It has not been repeated yet")).to_be_visible()
     web_project.command("repeat", "clock")
-    recorded = page.get_by_role("list", name="Repeated at the command line")
-    expect(recorded.get_by_role("link", name="Compare")).to_be_visible()
+    repeats = page.get_by_role("tabpanel")
+    listed = repeats.get_by_label("Repeats").get_by_role("listitem")
+    expect(listed).to_have_count(1)
+    expect(listed).to_contain_text("different")
+    expect(repeats.get_by_label("Cause", exact=True)).to_contain_text("the clock")
+    expect(repeats.get_by_role("link", name="Compare")).to_be_visible()
     page.get_by_role("button", name="Repeat", exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("--lr")).to_have_value("0.5")
     dialog.get_by_role("button", name="Repeat", exact=True).click()
-    repeats = page.get_by_role("tabpanel")
+    expect(listed).to_have_count(2)
     expect(repeats.get_by_text("Some outputs differ.")).to_be_visible()
     cause = repeats.get_by_label("Cause", exact=True)
     expect(cause).to_contain_text("the clock")
@@ -124,8 +129,22 @@ def test_a_repeat_with_its_verdict_and_cause(web_app: WebApp, web_project: Proje
     page.get_by_role("button", name="Repeat", exact=True).click()
     dialog.get_by_label("--lr").fill("0.25")
     dialog.get_by_role("button", name="Run with these values").click()
-    expect(repeats.get_by_label("Repeats").get_by_role("listitem")).to_have_count(2)
+    expect(listed).to_have_count(3)
     expect(repeats.get_by_text("word 3: 0.25")).to_be_visible()
+    web_app.assert_no_errors()
+
+
+def test_a_repeated_run_with_the_verdict_of_each_task(
+    web_app: WebApp, web_project: Project
+) -> None:
+    """Repeated at the command line, and seen in the app."""
+    web_project.command("repeat", "r1")
+    page = open_page(web_app, "/runs/r1?tab=repeats")
+    repeats = page.get_by_role("tabpanel")
+    expect(repeats.get_by_label("Repeats").get_by_role("listitem")).to_have_count(1)
+    expect(repeats).to_contain_text("the worst of 5 tasks")
+    expect(repeats.get_by_text("r1/train", exact=True)).to_be_visible()
+    assert_accessible(page)
     web_app.assert_no_errors()
 
 
@@ -149,6 +168,32 @@ def test_tags_notes_and_files(web_app: WebApp) -> None:
     page.get_by_role("button", name="More actions").click()
     page.get_by_role("menuitem", name="Open a TensorBoard").click()
     expect(page).to_have_url(re.compile(r"/tensorboards/new\?run=e1$"))
+    web_app.assert_no_errors()
+
+
+def test_a_whole_run_is_tagged_noted_and_exported(web_app: WebApp, tmp_path: Path) -> None:
+    page = open_page(web_app, "/runs/r1?tab=details")
+    page.get_by_role("button", name="Add a tag").click()
+    page.get_by_label("New tag").fill("paper")
+    page.keyboard.press("Enter")
+    page.get_by_label("Tags").get_by_role("link", name="paper").click()
+    expect(page.get_by_role("table").get_by_role("row")).to_have_count(2)
+    page = open_page(web_app, "/runs/r1?tab=details")
+    page.get_by_label("New note").fill("all of figure 2")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("all of figure 2")).to_be_visible()
+    for label, count in (("Bundle for another project", None), ("W3C PROV (JSON)", 8)):
+        page.get_by_role("button", name="Export", exact=True).click()
+        with page.expect_download() as started:
+            page.get_by_role("menuitem", name=label).click()
+        export = tmp_path / started.value.suggested_filename
+        started.value.save_as(export)
+        if count is None:
+            Project(tmp_path / "other")("pull", str(export))
+        else:
+            document = json.loads(export.read_text())
+            assert len(document["activity"]) >= count
+            assert "clew:Execution" in json.dumps(document)
     web_app.assert_no_errors()
 
 
@@ -176,8 +221,28 @@ def test_a_run_that_is_terminated(web_app: WebApp) -> None:
         wait_until(
             "its end", lambda: client.get(f"/api/v1/runs/{uid}").json()["state"] == "canceled"
         )
+    project.write("gate", "")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("heading", level=1).locator("..")).to_contain_text("succeeded")
     page.evaluate("location.hash = '#/pipelines'")  # another such address, where the app is open
     expect(page.get_by_role("heading", level=1)).to_have_text("Pipelines")
+    web_app.assert_no_errors()
+
+
+def test_what_failed_is_retried(web_app: WebApp) -> None:
+    project, server = web_app.project, web_app.server
+    body: dict[str, Any] = {
+        "spec": (project / "closed.yaml").read_text(),
+        "parameters": {"gate": str(project / "open")},
+    }
+    with server.client() as client:
+        uid = client.post("/api/v1/runs", json=body).json()["uid"]
+    page = open_page(web_app, f"/runs/{uid}")
+    state = page.get_by_role("heading", level=1).locator("..")
+    expect(state).to_contain_text("failed")
+    project.write("open", "")
+    page.get_by_role("button", name="Retry what failed").click()
+    expect(state).to_contain_text("succeeded")
     web_app.assert_no_errors()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.local.web_app import (
 )
 
 NOTEBOOKS = "/jupyter/api/namespaces/local/notebooks"
+BOARDS = "/tensorboards/api/namespaces/local/tensorboards"
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,29 @@ def choose_action(page: Page, name: str, action: str) -> None:
     page.get_by_role("menuitem", name=action).click()
 
 
+def test_an_empty_page_shows_the_command_that_fills_it(web_app: WebApp) -> None:
+    for path, made in (
+        ("/notebooks", "notebook-1"),
+        ("/tensorboards", "tensorboard-1"),
+        ("/experiments", "first"),
+        ("/schedules", "Every hour"),
+    ):
+        page = web_app.open(path)
+        command = page.locator("code", has_text="curl ").inner_text()
+        ran = subprocess.run(
+            ["bash", "-c", f"{command} --fail --silent --show-error"],
+            cwd=web_app.project.folder,
+            capture_output=True,
+            text=True,
+        )
+        assert ran.returncode == 0, f"{command}\n{ran.stderr}"
+        expect(page.get_by_role("table").get_by_text(made, exact=True)).to_be_visible()
+    ask(web_app, f"{NOTEBOOKS}/notebook-1", "DELETE")
+    ask(web_app, f"{BOARDS}/tensorboard-1", "DELETE")
+    expect(web_app.open("/notebooks").get_by_text("There are no notebooks yet")).to_be_visible()
+    web_app.assert_no_errors()
+
+
 def test_a_notebook_is_created_once_and_shown_in_every_window(web_app: WebApp) -> None:
     page = web_app.open("/notebooks")
     assert_accessible(page)
@@ -72,12 +97,25 @@ def test_a_notebook_is_created_once_and_shown_in_every_window(web_app: WebApp) -
         expect_state(window, "notebook-1", "running")
     assert notebook_names(web_app) == ["notebook-1"]
     connect = row_of(page, "notebook-1").get_by_role("link", name="Connect")
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": 800, "height": 600})  # less than the columns need
+    expect(connect).to_be_in_viewport(ratio=1)
+    page.set_viewport_size(size)
     with page.context.expect_page() as opened:
         connect.click()
-    expect(opened.value).to_have_url(
+    tab = opened.value  # the environment of the tests has Jupyter Server without JupyterLab
+    web_app.watch(tab)
+    expect(tab.get_by_text("there is no page to work in")).to_be_visible()
+    expect(tab.get_by_role("button", name="Install JupyterLab")).to_be_visible()
+    assert_accessible(tab)
+    with page.context.expect_page() as served:
+        tab.get_by_role("link", name="Open the page of Jupyter Server").click()
+    expect(served.value).to_have_url(
         re.compile(rf"{web_app.server.apps}/notebook/local/notebook-1")
     )
-    opened.value.close()
+    served.value.close()
+    tab.close()
 
     page.get_by_role("button", name="Stop notebook-1").click()
     for window in (page, other):
@@ -149,6 +187,7 @@ def test_details_follow_the_log_and_change_the_yaml(web_app: WebApp) -> None:
 
     page.get_by_role("link", name="Notebooks").first.click()
     choose_action(page, "studied", "Edit")
+    reload_with_the_back_end_last(page)
     page.get_by_text("Environment variables").click()
     expect(page.get_by_label("Value 1")).to_have_value("x")
     page.get_by_label("Value 1").fill("edited")
@@ -158,6 +197,19 @@ def test_details_follow_the_log_and_change_the_yaml(web_app: WebApp) -> None:
     resource = ask(web_app, f"{NOTEBOOKS}/studied")["notebook"]
     assert '"edited"' in json.dumps(resource["spec"])
     web_app.assert_no_errors()
+
+
+def reload_with_the_back_end_last(page: Page) -> None:
+    """Read the page again; what it asks for arrives in an order that hid the form."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/v1/backend", hold)
+    with page.expect_request_finished(lambda request: request.url.endswith("/studied")):
+        page.reload()
+    page.unroute("**/api/v1/backend", hold)  # which lets the held ones go on
 
 
 def replace_text(page: Page, editor: Locator, text: str) -> None:
@@ -231,19 +283,98 @@ def test_a_missing_program_is_installed_on_demand(web_app: WebApp) -> None:
     web_app.assert_no_errors()
 
 
+def test_the_idle_time_of_this_machine_is_changed(web_app: WebApp) -> None:
+    page = web_app.open("/settings/culling")
+    expect(page.get_by_text("Nothing is stopped because it is idle.")).to_be_visible()
+    limit = page.get_by_label("Stop what is idle for so many minutes")
+    limit.fill("none")
+    expect(page.get_by_text("Enter a number above 0, or nothing.")).to_be_visible()
+    limit.fill("120")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("What is idle for 2 h 0 min is stopped.")).to_be_visible()
+    assert_accessible(page)
+    limit.fill("")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Nothing is stopped because it is idle.")).to_be_visible()
+    web_app.assert_no_errors()
+
+
+def test_the_keyboard_does_everything(web_app: WebApp) -> None:
+    page = web_app.open("/notebooks")
+    page.get_by_role("link", name="New notebook").focus()
+    page.keyboard.press("Enter")
+    name = page.get_by_label("Name")
+    name.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("Typed")
+    page.keyboard.press("Enter")
+    expect(name).to_be_focused()
+    expect(name).to_have_attribute("aria-invalid", "true")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("a-typed")
+    page.keyboard.press("Enter")
+    expect(row_of(page, "a-typed")).to_be_visible()
+
+    page.keyboard.press("/")
+    page.keyboard.type("a-typ")
+    expect(page).to_have_url(re.compile("filter=a-typ"))
+    expect(page.get_by_role("row")).to_have_count(2)
+    page.reload()
+    expect(page.get_by_label("Filter notebooks")).to_have_value("a-typ")
+    row_of(page, "a-typed").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1, name="a-typed", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Delete").focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    # A moment after the dialog is gone, its focus is back where it was opened.
+    expect(page.get_by_role("button", name="Delete")).to_be_focused()
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Delete").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/notebooks$"))
+    expect(row_of(page, "a-typed")).to_have_count(0)
+    # The page may ask for the notebook once more while it is left.
+    web_app.assert_no_errors("a-typed", "status of 404")
+
+
 def test_the_pages_fit_a_phone(web_app: WebApp) -> None:
     page = web_app.page
     size = page.viewport_size
     page.set_viewport_size(PHONE)
+    ask(web_app, NOTEBOOKS, "POST", name="narrow", environment={"MODE": "a-long-value" * 9})
     for path in (
         *("/notebooks", "/notebooks/new", "/volumes/local/project?tab=advanced"),
+        *("/notebooks/local/narrow", "/notebooks/local/narrow/edit"),
         *("/tensorboards", "/tensorboards/new", "/volumes", "/volumes/new"),
     ):
         open_path(page, web_app.server, path)
         expect(page.get_by_role("status", name="Loading")).to_have_count(0)
         assert_fits(page)
+        if path.startswith("/volumes"):
+            assert_accessible(page)
         words = re.findall(r"\b(?:Pod|PVC|CRD|StatefulSet)s?\b", page.inner_text("main"))
         assert not words, f"{path} says {words}"
     assert size is not None
     page.set_viewport_size(size)
     web_app.assert_no_errors()
+    ask(web_app, f"{NOTEBOOKS}/narrow", "DELETE")
+
+
+def test_the_page_of_what_cannot_be_opened(web_app: WebApp) -> None:
+    """It is the proxy's, not the app's, and says what to do."""
+    ask(web_app, NOTEBOOKS, "POST", name="resting")
+    ask(web_app, "/api/v1/namespaces/local/notebooks/resting", "PATCH", stopped=True)
+    page = web_app.page
+    page.goto(f"{web_app.server.address}/notebook/local/resting/")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("resting")
+    assert_accessible(page)
+    size = page.viewport_size
+    page.set_viewport_size(PHONE)
+    assert_fits(page)
+    assert size is not None
+    page.set_viewport_size(size)
+    ask(web_app, f"{NOTEBOOKS}/resting", "DELETE")
+    web_app.assert_no_errors("/notebook/local/resting/")

@@ -65,7 +65,7 @@ def test_kinds_of_looks_are_described() -> None:
 
 
 def test_every_change_the_tracer_writes_is_described() -> None:
-    source = (ROOT / "native/trace/syscall_exit.c").read_text()
+    source = (ROOT / "native/trace/syscalls/syscall_exit.c").read_text()
     written = set(re.findall(r'emit_change\(task, "(\w+)"', source)) | {"rename", "exchange"}
     described = {
         name for row in _rows("what", "path", "path2") for name in re.findall(r"`(\w+)`", row[0])
@@ -76,7 +76,7 @@ def test_every_change_the_tracer_writes_is_described() -> None:
 def test_every_gap_the_tracer_writes_is_described() -> None:
     page = (ROOT / "docs/reference/witness.md").read_text()
     written: set[str] = set()
-    for path in (ROOT / "native/trace").glob("*.c"):
+    for path in (ROOT / "native/trace").rglob("*.c"):
         written |= set(re.findall(r'emit_gap\([^"]*"([\w-]+)"', path.read_text()))
     described = set(re.findall(r"^\| `([\w-]+)` \|", page, re.M))
     assert described == written | {"content"}

@@ -27,7 +27,7 @@ def test_a_signature_names_its_key(tmp_path: Path) -> None:
     signature = signing.sign(tmp_path, RECORD)
     assert signature is not None
     found = signing.verify(signature, RECORD)
-    assert found == signing.fingerprint(signing.public_key(key))
+    assert found == signing.compute_fingerprint(signing.read_public_key(key))
     assert signing.allowed(tmp_path) == {found: "ann@home"}
     with pytest.raises(Exists):
         signing.create_key(tmp_path, "ann@home")
@@ -82,8 +82,8 @@ def test_any_ssh_key_signs_also_through_an_agent(
         held.unlink()
         signing.use_key(tmp_path / "config", Path(f"{held}.pub"), "ann")
         signature = signing.sign(tmp_path / "config", RECORD) or ""
-        public = signing.public_key(Path(f"{held}.pub"))
-        assert signing.verify(signature, RECORD) == signing.fingerprint(public)
+        public = signing.read_public_key(Path(f"{held}.pub"))
+        assert signing.verify(signature, RECORD) == signing.compute_fingerprint(public)
     finally:
         agent.terminate()
         agent.communicate()
@@ -92,8 +92,8 @@ def test_any_ssh_key_signs_also_through_an_agent(
 
 
 def test_who_is_allowed(tmp_path: Path) -> None:
-    key = signing.public_key(make_key(tmp_path / "k"))
-    other = signing.public_key(make_key(tmp_path / "other"))
+    key = signing.read_public_key(make_key(tmp_path / "k"))
+    other = signing.read_public_key(make_key(tmp_path / "other"))
     for name, text in (("a b", key), ("", key), ("ann", "ssh-ed25519 nothing"), ("ann", "x")):
         with pytest.raises(UsageError):
             signing.allow(tmp_path, name, text)
@@ -101,7 +101,7 @@ def test_who_is_allowed(tmp_path: Path) -> None:
         f'# mine\n\nann {key} comment\nca cert-authority {other}\ngit namespaces="git" {other}\n'
         f'late valid-before="20200101" {other}\nbad\n'
     )
-    assert signing.allowed(tmp_path) == {signing.fingerprint(key): "ann"}
+    assert signing.allowed(tmp_path) == {signing.compute_fingerprint(key): "ann"}
     with pytest.raises(NotFound):
         signing.use_key(tmp_path, tmp_path / "none", "ann")
     (tmp_path / "text").write_text("hello")

@@ -1,14 +1,15 @@
-"""python -m tools.cluster up | down | stop PROGRAM | start PROGRAM | programs
+"""python -m tools.cluster up | down | stop PROGRAM | start PROGRAM | programs | image NAME FILE
 
 `make cluster` and `make cluster-down` call `up` and `down`. The others are for tests of the failure
-of a part of the cluster; `programs` lists each PROGRAM.
+of a part of the cluster; `programs` lists each PROGRAM. `image` builds an image from a
+Containerfile in the source tree and gives it to every node.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from tools.cluster import lifecycle, processes
+from tools.cluster import fake_nodes, lifecycle, processes
 from tools.cluster.commands import ClusterError, report
 from tools.cluster.layout import Cluster
 
@@ -25,6 +26,12 @@ def main() -> int:
     commands.choices["up"].add_argument(
         "--bare", action="store_true", help="without the images of deploy/"
     )
+    commands.choices["up"].add_argument(
+        "--kwok", action="store_true", help="an API server and kwok alone, for tests of schedulers"
+    )
+    image = commands.add_parser("image")
+    image.add_argument("name")
+    image.add_argument("file", type=Path)
     given = parser.parse_args()
     try:
         _run_command(given, given.folder.resolve())
@@ -37,8 +44,12 @@ def main() -> int:
 
 
 def _run_command(given: argparse.Namespace, folder: Path) -> None:
-    if given.command == "up":
+    if given.command == "up" and given.kwok:
+        fake_nodes.bring_up_fake_nodes(folder)
+    elif given.command == "up":
         lifecycle.report_up(lifecycle.bring_up(folder, bare=given.bare))
+    elif given.command == "image":
+        lifecycle.add_image(folder, given.name, given.file.resolve())
     elif given.command == "down":
         lifecycle.take_down(folder)
     else:

@@ -115,6 +115,15 @@ GROUPS = (
         ),
         replaces=CALICO_REPLACES,
     ),
+    Group(  # nodes by the thousand that run nothing, for tests of the scheduler
+        "kwok", "0.8.0", "sigs.k8s.io/kwok", ("sigs.k8s.io/kwok/cmd/kwok",)
+    ),
+    Group(  # the object store of the tests
+        "versitygw",
+        "1.8.0",
+        "github.com/versity/versitygw",
+        ("github.com/versity/versitygw/cmd/versitygw",),
+    ),
 )
 
 # Named by their last word, but for a module whose main package is its root.
@@ -146,6 +155,14 @@ def build_missing() -> None:
     """Build what is missing."""
     for group in GROUPS:
         build_once(cache_directory() / group.folder, partial(_build, group))
+
+
+def build_program(program: str) -> Path:
+    """One of the programs; it is built first, unless it is there."""
+    folder = program_directory(program)
+    group = next(group for group in GROUPS if group.folder == folder.name)
+    build_once(folder, partial(_build, group))
+    return folder / program
 
 
 def build_once(place: Path, make: Callable[[Path], None]) -> None:

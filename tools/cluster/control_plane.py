@@ -1,42 +1,31 @@
 """The control plane: etcd, the API server with its audit log, controllers, scheduler, proxy."""
 
-import json
+import shutil
 import ssl
 import urllib.request
+from pathlib import Path
 
 from tools.cluster.certificates import kubeconfig
 from tools.cluster.layout import Cluster
 from tools.cluster.processes import start, wait_for
 
-# All writes with their objects, and reads and Secrets as metadata only; without the leases of nodes
-# and the health checks.
-AUDIT = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [
-        {
-            "level": "None",
-            "userGroups": ["system:nodes", "system:masters"],
-            "resources": [{"group": "coordination.k8s.io"}],
-        },
-        {"level": "None", "nonResourceURLs": ["/healthz*", "/readyz*", "/livez*", "/metrics"]},
-        {"level": "Metadata", "resources": [{"group": "", "resources": ["secrets", "configmaps"]}]},
-        {"level": "Metadata", "verbs": ["get", "list", "watch"]},
-        {"level": "RequestResponse"},
-    ],
-}
+AUDIT_POLICY = Path(__file__).parents[2] / "deploy" / "agents" / "audit" / "audit-policy.yaml"
 
 
 def start_control_plane(cluster: Cluster) -> None:
-    start(cluster, "etcd", *_etcd(cluster))
-    policy = cluster.folder / "audit-policy.json"
-    policy.write_text(json.dumps(AUDIT, indent=1))
-    start(cluster, "kube-apiserver", *_apiserver(cluster, str(policy)))
-    wait_for(cluster, "kube-apiserver", lambda: is_api_ready(cluster))
+    policy = cluster.folder / AUDIT_POLICY.name
+    shutil.copyfile(AUDIT_POLICY, policy)
+    start_api(cluster, *_audit(cluster, str(policy)))
     start(cluster, "kube-controller-manager", *_controllers(cluster))
     start(cluster, "kube-scheduler", *_scheduler(cluster))
     start(cluster, "kube-proxy", *_proxy(cluster))
+
+
+def start_api(cluster: Cluster, *options: str) -> None:
+    """Start etcd and the API server, and wait until it is ready."""
+    start(cluster, "etcd", *_etcd(cluster))
+    start(cluster, "kube-apiserver", *_apiserver(cluster), *options)
+    wait_for(cluster, "kube-apiserver", lambda: is_api_ready(cluster))
 
 
 def is_api_ready(cluster: Cluster) -> bool:
@@ -60,7 +49,7 @@ def _etcd(cluster: Cluster) -> tuple[str, ...]:
     )
 
 
-def _apiserver(cluster: Cluster, policy: str) -> tuple[str, ...]:
+def _apiserver(cluster: Cluster) -> tuple[str, ...]:
     certificates = cluster.certificates
     return (
         "kube-apiserver",
@@ -81,10 +70,15 @@ def _apiserver(cluster: Cluster, policy: str) -> tuple[str, ...]:
         f"--kubelet-client-key={certificates}/admin.key",
         f"--kubelet-certificate-authority={certificates}/ca.crt",
         "--kubelet-preferred-address-types=InternalIP",  # nobody resolves the nodes' names
+    )
+
+
+def _audit(cluster: Cluster, policy: str) -> tuple[str, ...]:
+    return (
         f"--audit-policy-file={policy}",
         f"--audit-log-path={cluster.audit_log}",
-        "--audit-log-maxsize=200",
-        "--audit-log-maxbackup=3",
+        "--audit-log-maxsize=10",  # MB: so that tests meet a rotation
+        "--audit-log-maxbackup=20",
     )
 
 

@@ -78,7 +78,11 @@ def _version() -> str:
 
 
 def _project_image(name: str) -> Image:
-    file = project_images()[name]
+    return build_image(name, project_images()[name])
+
+
+def build_image(name: str, file: Path) -> Image:
+    """An image on BASE, from a Containerfile whose context is the source tree."""
 
     def archive() -> Path:
         return image_archives.archive_path(name, context_digest(file, SOURCE, *ON_BASE))

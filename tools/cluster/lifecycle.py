@@ -152,6 +152,14 @@ def _create_cluster(folder: Path) -> Cluster:
     return cluster
 
 
+def add_image(folder: Path, name: str, file: Path) -> None:
+    """Build an image, and give it to every node of a running cluster."""
+    cluster = find_cluster(folder)
+    if cluster is None:
+        raise ClusterError(f"no cluster runs in {folder}: make cluster")
+    _import_images(cluster, (images.build_image(name, file),))
+
+
 def _import_images(cluster: Cluster, built: tuple[images.Image, ...]) -> None:
     pairs = [(node, image) for image in built for node in cluster.nodes]
     with ThreadPoolExecutor(len(cluster.nodes)) as pool:

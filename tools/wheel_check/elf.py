@@ -6,7 +6,9 @@ from pathlib import Path
 
 # The number of each architecture in an ELF header, and what its wheel holds.
 _MACHINES = {"x86_64": 62, "aarch64": 183}
-_PROGRAMS = {"clew-sandbox", "clew-trace", "libclew-chunk.so"}
+_PROGRAMS = {
+    *("clew-layer", "clew-mount", "clew-sandbox", "clew-step", "clew-trace", "libclew-chunk.so")
+}
 _ONLY = {"x86_64": {"libclew-inject.so"}, "aarch64": set[str]()}
 _LOADER, _DYNAMIC, _NEEDED = 3, 2, 1  # PT_INTERP, PT_DYNAMIC, DT_NEEDED
 _TAG = "py3-none-manylinux_2_17_"

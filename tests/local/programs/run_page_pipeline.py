@@ -49,6 +49,14 @@ def wait(gate: str):
         time.sleep(0.02)
 
 
+@dsl.component(install_kfp_package=False)
+def check(gate: str):
+    import os
+
+    if not os.path.exists(gate):
+        raise ValueError("the gate is closed")
+
+
 @dsl.pipeline(name="kinds")
 def kinds(rows: int = 40):
     prepared = prepare(rows=rows)
@@ -63,5 +71,10 @@ def gated(gate: str):
     wait(gate=gate).set_caching_options(False)
 
 
-for one in (kinds, gated):
+@dsl.pipeline(name="closed")
+def closed(gate: str):
+    check(gate=gate)
+
+
+for one in (kinds, gated, closed):
     compiler.Compiler().compile(one, f"{sys.argv[1]}/{one.name}.yaml")

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import resource
+import secrets
 import shutil
 import subprocess
 import sys
@@ -12,13 +13,15 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
 PLACE = "/usr/local/src/kfp/components"
 """Where the SDK puts the files of a containerised component."""
+BRIDGE, BRIDGE_NETWORK = "198.51.100.1", "198.51.100.1/24"
+"""The address of this machine on the bridge of `docker(network=True)`."""
 _PLACES = "/usr/local/sbin:/usr/sbin:/sbin"
 _TOOLS = (
     "sh",
@@ -160,19 +163,38 @@ def _link(tar: tarfile.TarFile, name: str, target: str) -> None:
 
 
 @contextmanager
-def docker() -> Iterator[Daemon]:
+def docker(*, network: bool = False) -> Iterator[Daemon]:
+    """`network`: containers can have one, by a bridge that goes with the daemon."""
     daemon = _program("dockerd")
     if daemon is None or shutil.which("docker") is None or os.geteuid():
         pytest.skip("a Docker daemon needs root, docker and dockerd (Debian: docker.io)")
     home = Path(tempfile.mkdtemp(prefix="clew-docker-"))  # a socket's path must be short
     address = f"unix://{home}/socket"
     places = {"data-root": "data", "exec-root": "exec", "pidfile": "pid"}
-    words = [daemon, "-H", address, "--storage-driver", "vfs", "--bridge", "none"]
+    words = [daemon, "-H", address, "--storage-driver", "vfs"]
     words += ["--iptables=false", "--ip6tables=false"]
     for option, name in places.items():
         words += [f"--{option}", str(home / name)]
-    with _serving(home, words, Daemon(["docker"], {"DOCKER_HOST": address}), {}) as found:
+    with (
+        _bridge() if network else nullcontext("none") as bridge,
+        _serving(
+            home, [*words, "--bridge", bridge], Daemon(["docker"], {"DOCKER_HOST": address}), {}
+        ) as found,
+    ):
         yield found
+
+
+@contextmanager
+def _bridge() -> Iterator[str]:
+    """A bridge in a network that nothing else uses: one of those for documentation."""
+    name = f"clew-{secrets.token_hex(4)}"
+    subprocess.run(["ip", "link", "add", name, "type", "bridge"], check=True)
+    try:
+        subprocess.run(["ip", "address", "add", BRIDGE_NETWORK, "dev", name], check=True)
+        subprocess.run(["ip", "link", "set", name, "up"], check=True)
+        yield name
+    finally:
+        subprocess.run(["ip", "link", "delete", name], check=True)
 
 
 @contextmanager

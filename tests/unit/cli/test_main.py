@@ -52,9 +52,9 @@ def test_a_group_without_a_command_prints_its_whole_help(
 
 
 def test_a_mistyped_command_is_guessed(clew: Project) -> None:
-    assert clew.error("lst", status=2) == (
+    assert clew.error("lisst", status=2) == (
         "usage",
-        "no such command 'lst'. Did you mean 'list'?",
+        "no such command 'lisst'. Did you mean 'list'?",
         "clew --help",
     )
 

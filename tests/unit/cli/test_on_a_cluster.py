@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 from clew.cli.commands.operator import command as operator
 from clew.cli.commands.operator import parse_options
+from clew.cli.commands.scheduler import command as scheduler
 from clew.cli.commands.server import command as server
-from clew.errors import UsageError
+from clew.errors import Unavailable, UsageError
 from clew.kube.controller.options import GATEWAY, Culling, Istio, Options
 
 OPERATOR = Path(__file__).parents[3] / "deploy" / "operator" / "kustomization.yaml"
@@ -32,6 +33,21 @@ def test_a_namespace_without_a_cluster_is_refused() -> None:
     ran = CliRunner().invoke(server, ["--namespace", "research"])
     assert isinstance(ran.exception, UsageError)
     assert "--on-cluster" in ran.exception.message
+
+
+def test_a_scheduler_that_anybody_could_ask_is_refused() -> None:
+    ran = CliRunner().invoke(scheduler, ["--listen", "0.0.0.0:8888"])
+    assert isinstance(ran.exception, UsageError)
+    assert "--client-ca" in ran.exception.message
+
+
+def test_a_scheduler_without_a_cluster_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    ran = CliRunner().invoke(scheduler, ["--listen", "127.0.0.1:0"])
+    assert isinstance(ran.exception, Unavailable)
+    assert "KUBECONFIG" in ran.exception.hint
 
 
 def test_traffic_of_no_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +105,7 @@ def test_what_is_installed_is_what_it_does_by_itself(monkeypatch: pytest.MonkeyP
         ("IDLENESS_CHECK_PERIOD", "5", {"culling": Culling(period=timedelta(minutes=5))}),
         ("CULLING_CHECK_PERIOD", "5", {"culling": Culling(period=timedelta(minutes=5))}),
         ("DEV", "true", {"culling": Culling(through_api=True)}),
+        ("REMOVE_REPRODUCTIONS", "true", {"remove_reproductions": True}),
         ("PROMETHEUS_URL", "http://seen", {"culling": Culling(prometheus="http://seen")}),
     ],
 )

@@ -6,10 +6,8 @@ import click
 from msgspec import structs
 
 from clew.cli.execution_summary import environment_lines, process_lines, summary_lines
-from clew.documents.execution_details import Gap, Process
-from clew.documents.ids import Digest, ExecutionId, ProcessId, TaskId, Uid
-from clew.documents.notes import Note
-from clew.documents.summaries import (
+from clew.documents.executions.detail import Gap, Process
+from clew.documents.executions.summary import (
     ExecutionSummary,
     OwnFile,
     OwnFiles,
@@ -17,6 +15,8 @@ from clew.documents.summaries import (
     Relatives,
     RequestedPackage,
 )
+from clew.documents.ids import Digest, ExecutionId, ProcessId, TaskId, Uid
+from clew.documents.project.notes import Note
 
 EVIL = "\x1b[2Jx"
 
@@ -29,7 +29,16 @@ def test_text_of_a_server_cannot_control_the_terminal() -> None:
     relatives = Relatives(
         total=9,
         executions=tuple(
-            Relative(id=id_, name=EVIL, task=EVIL, command=("a", EVIL), how=how, paths=(EVIL,))  # type: ignore[arg-type]
+            Relative(
+                id=id_,
+                uid=Uid(EVIL),
+                started=None,
+                name=EVIL,
+                task=TaskId(EVIL),
+                command=("a", EVIL),
+                how=how,  # type: ignore[arg-type]
+                paths=(EVIL,),
+            )
             for how in hows
         ),
     )

@@ -341,3 +341,32 @@ def test_a_server_that_does_not_answer_is_left(postgres: str, tmp_path: Path) ->
 
             other.atomically(lock)
         assert connection.rows("SELECT count(*) FROM execution") == [(0,)]
+
+
+def test_any_value_is_stored_as_it_is(connection: Connection) -> None:
+    """PostgreSQL gets the rows as arrays, in which some characters have a meaning."""
+    texts = ['a"b', "a\\b", "NULL", "", "{}", "a,b", " ", "ü\n\t'", "\\x00", "%s", "?"]
+    insert = (
+        "INSERT INTO activity_value (activity, kind, name, project, position, number, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)"
+    )
+    numbers = [None, 0.5, -1e300, 3.0]
+    rows = [
+        (i, "metric", text, -(2**63), 2**63 - 1, numbers[i % 4], text if i % 2 else None)
+        for i, text in enumerate(texts)
+    ]
+    connection.atomically(lambda: connection.insert(insert, rows))
+    assert connection.rows(
+        "SELECT activity, kind, name, project, position, number, text FROM activity_value"
+        " ORDER BY activity"
+    ) == list(rows)
+    contents = [
+        (i, 1, data, 0, 0, 0, 1, None, None)
+        for i, data in enumerate((b"\0\xff" * 16, b"", b'sha256:"\\'))
+    ]
+    columns = "version, n, digest, size, mode, mtime, stored, package, source"
+    marks = ", ".join("?" * 9)
+    insert = f"INSERT INTO content ({columns}) VALUES ({marks})"
+    connection.atomically(lambda: connection.insert(insert, contents))
+    found = connection.rows("SELECT digest FROM content ORDER BY version")
+    assert [bytes(row[0]) for row in found] == [one[2] for one in contents]

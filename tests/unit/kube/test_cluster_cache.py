@@ -9,7 +9,7 @@ from tests.unit.kube.sample_resources import NOW, notebook, pod, tensorboard, vi
 from clew.kube import cluster_cache
 from clew.kube.cluster_cache import ClusterCache
 from clew.kube.controller.options import Options
-from clew.kube.controller.watches import INDICES, affected_resources
+from clew.kube.controller.watches import INDICES, find_affected_resources
 from clew.kube.objects import Json, Key
 from clew.kube.resources import tensorboards, viewers
 
@@ -53,7 +53,7 @@ NB, TB = Key("Notebook", "me", "first"), Key("Tensorboard", "me", "first")
 
 def test_a_service_concerns_everybody_of_that_name() -> None:
     service = {"kind": "Service", "metadata": {"name": "pvcviewer-x", "namespace": "me"}}
-    assert set(affected_resources(service, cache_of())) == {
+    assert set(find_affected_resources(service, cache_of())) == {
         Key("Notebook", "me", "pvcviewer-x"),
         Key("Tensorboard", "me", "pvcviewer-x"),
         Key("PVCViewer", "me", "x"),
@@ -63,9 +63,9 @@ def test_a_service_concerns_everybody_of_that_name() -> None:
 def test_a_pod_concerns_its_resource_and_who_follows_its_volume() -> None:
     around = cache_of(followers=[tensorboard("pvc://data/x"), viewer("other")])
     made = owned(pod("first-0", claim="data"), "StatefulSet", "first")
-    assert set(affected_resources(made, around)) == {NB, Key("Tensorboard", "me", "curves")}
+    assert set(find_affected_resources(made, around)) == {NB, Key("Tensorboard", "me", "curves")}
     made = owned(pod("first-5f6d8c9b7-abcde"), "ReplicaSet", "first-5f6d8c9b7")
-    assert set(affected_resources(made, around)) == {TB}
+    assert set(find_affected_resources(made, around)) == {TB}
 
 
 def test_of_other_pods_nothing_is_kept() -> None:
@@ -79,12 +79,12 @@ def test_an_event_concerns_the_owner_of_its_object() -> None:
             owned(pod("any"), "ReplicaSet", "first-5f6d8c9b7"),
         ]
     )
-    assert set(affected_resources(event("StatefulSet", "first"), around)) == {NB}
-    assert set(affected_resources(event("Pod", "first-0"), around)) == {NB}
-    assert set(affected_resources(event("Pod", "any"), around)) == {TB}
-    assert set(affected_resources(event("Pod", "other"), around)) == set()
-    assert set(affected_resources(event("ReplicaSet", "first-5f6d8c9b7"), around)) == {TB}
-    assert set(affected_resources(event("Notebook", "first"), around)) == set()
+    assert set(find_affected_resources(event("StatefulSet", "first"), around)) == {NB}
+    assert set(find_affected_resources(event("Pod", "first-0"), around)) == {NB}
+    assert set(find_affected_resources(event("Pod", "any"), around)) == {TB}
+    assert set(find_affected_resources(event("Pod", "other"), around)) == set()
+    assert set(find_affected_resources(event("ReplicaSet", "first-5f6d8c9b7"), around)) == {TB}
+    assert set(find_affected_resources(event("Notebook", "first"), around)) == set()
 
 
 def test_a_pod_s_events_are_found_also_when_its_name_was_cut() -> None:
@@ -96,7 +96,7 @@ def test_a_pod_s_events_are_found_also_when_its_name_was_cut() -> None:
     around = cache_of(
         pods=[made], events=[said], children=[workload("Deployment", "x" * 50, of=board)]
     )
-    assert set(affected_resources(said, around)) == {Key("Tensorboard", "me", "x" * 50)}
+    assert set(find_affected_resources(said, around)) == {Key("Tensorboard", "me", "x" * 50)}
     assert [e.reason for e in around.state_for(board, NOW).events] == ["FailedMount"]
 
 

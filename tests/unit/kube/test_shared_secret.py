@@ -15,7 +15,7 @@ def manifests() -> list[dict[str, Any]]:
 
 def test_no_program_may_create_secrets_or_read_others() -> None:
     empty = {one["metadata"]["name"] for one in manifests() if one.get("kind") == "Secret"}
-    assert empty == {"clew-server", "clew-access"}
+    assert empty == {"clew-server", "clew-access", "clew-inject"}
     rules = [
         rule
         for one in manifests()
@@ -23,7 +23,7 @@ def test_no_program_may_create_secrets_or_read_others() -> None:
         for rule in one["rules"]
         if {"secrets", "*"} & set(rule["resources"])
     ]
-    assert len(rules) == 2
+    assert len(rules) == 3
     for rule in rules:
         assert set(rule["resourceNames"]) <= empty
         assert rule["verbs"] == ["get", "update"]

@@ -8,6 +8,7 @@ import msgspec
 
 from clew.db import Connection, connect, migration_runner
 from clew.prov import events, tables
+from clew.prov.cluster.facets import FACET_TYPES
 
 FORMATS = Path(__file__).parents[3] / "docs" / "formats"
 
@@ -27,6 +28,7 @@ def sections(file: str) -> dict[str, list[str]]:
 def test_every_event_and_field_is_documented() -> None:
     written = sections("events.md")
     common = written["Every event"]
+    assert written.pop("Kinds and facets of a cluster") == list(FACET_TYPES)
     for kind in events.AnyEvent.__args__:
         tag = kind.__struct_config__.tag
         fields = [field.name for field in msgspec.structs.fields(kind)]

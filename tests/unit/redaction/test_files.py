@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.redaction import CREDENTIALS, files, matcher, secret_values
-from clew.redaction.files import named_credentials
+from clew.redaction import CREDENTIALS, compile_globs, files, find_secret_values
+from clew.redaction.files import list_named_credentials
 
 HOME = "/home/me"
 
@@ -37,7 +37,7 @@ HOME = "/home/me"
     ],
 )
 def test_credential_files_are_known(path: str) -> None:
-    assert matcher(CREDENTIALS)(path)
+    assert compile_globs(CREDENTIALS)(path)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_credential_files_are_known(path: str) -> None:
     ],
 )
 def test_other_files_are_left_alone(path: str) -> None:
-    assert not matcher(CREDENTIALS)(path)
+    assert not compile_globs(CREDENTIALS)(path)
 
 
 def test_files_that_variables_name() -> None:
@@ -67,14 +67,14 @@ def test_files_that_variables_name() -> None:
         "PYTHON_HISTORY_FILE": "/a/plain",
         "PGPASSFILE": "",
     }
-    named = matcher(named_credentials(environ, "/cwd"))
+    named = compile_globs(list_named_credentials(environ, "/cwd"))
     paths = ("/a/one", "/cwd/two", "/a/[pw]", "/a/key.json", "/a/plain", "/cwd")
     assert [named(path) for path in paths] == [True, True, True, True, False, False]
 
 
 @given(st.text("ab*?[]", max_size=6), st.text("ab*", max_size=6))
 def test_globs_match_as_fnmatch_has_it(glob: str, text: str) -> None:
-    assert matcher((glob,))(text) == fnmatchcase(text, glob)
+    assert compile_globs((glob,))(text) == fnmatchcase(text, glob)
 
 
 def test_the_documentation_lists_every_file() -> None:
@@ -84,14 +84,16 @@ def test_the_documentation_lists_every_file() -> None:
 
 
 def test_values_in_a_credential_file_are_found() -> None:
-    assert set(secret_values("export API='abc-123'\nHOST=localhost\nDIR=/data/x\nPORT=8080\n")) == {
+    assert set(
+        find_secret_values("export API='abc-123'\nHOST=localhost\nDIR=/data/x\nPORT=8080\n")
+    ) == {
         "export API='abc-123'\nHOST=localhost\nDIR=/data/x\nPORT=8080",
         "abc-123",
     }
     netrc = "machine example.org\n  login me\n  password correct-horse\n"
-    assert "correct-horse" in set(secret_values(netrc))
+    assert "correct-horse" in set(find_secret_values(netrc))
     kubeconfig = f"server: https://10.0.0.1:6443\nclient-key-data: {'QUJD' * 20}\n" + "#" * 5000
-    assert set(secret_values(kubeconfig)) == {"QUJD" * 20}
+    assert set(find_secret_values(kubeconfig)) == {"QUJD" * 20}
     url = "DATABASE=postgres://me:pass-in-it@db/x\n"
-    assert "pass-in-it" in " ".join(secret_values(url))
-    assert "k-0-9-value" in set(secret_values('{"api_key": "k-0-9-value",\n"n": 1}'))
+    assert "pass-in-it" in " ".join(find_secret_values(url))
+    assert "k-0-9-value" in set(find_secret_values('{"api_key": "k-0-9-value",\n"n": 1}'))

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.export.portability import PortableExecution
 from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
 

@@ -9,7 +9,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 import pytest
@@ -73,6 +73,15 @@ IDENTITIES = {
     "the token": Identity(headers=BEARER),
     "the token, of another site": Identity(headers=BEARER | {"Origin": "https://evil.example"}),
     "an access token": Identity("access token"),
+    "the token, for a user whom the gateway names": Identity(
+        headers=BEARER | {"kubeflow-userid": "ann"}
+    ),
+    "a session, for a user whom the gateway names": Identity(
+        "valid", SAME | {"kubeflow-userid": "ann"}
+    ),
+    "a forged session, for a user whom the gateway names": Identity(
+        "forged", SAME | {"kubeflow-userid": "ann"}, safe=REFUSED, unsafe=REFUSED
+    ),
 }
 
 
@@ -95,9 +104,9 @@ class World:
         self._ended = self._sessions.begin()
         asyncio.run(self._sessions.end(self._ended))
         with served.service.graph() as graph:
-            self._access, stored = new_token("for the test", 3600)
+            self._access, stored = new_token("for the test", 3600, scope="all")
             add_token(graph, stored)
-            self._old_access, stored = new_token("an old one", -1)
+            self._old_access, stored = new_token("an old one", -1, scope="all")
             add_token(graph, stored)
 
     def headers(self, identity: Identity) -> dict[str, str]:
@@ -131,6 +140,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app_module, "FastAPI", Recorded)
         with serve_project(tmp_path_factory.mktemp("project")) as served:
+            served.service.settings = replace(
+                served.service.settings, user_header="kubeflow-userid"
+            )
             yield World(served, found[0])
 
 

@@ -9,6 +9,7 @@ from tests.unit.store.sample_stores import check, fill, noise, packs, remove_ind
 
 from clew.errors import Damaged
 from clew.store import Store
+from clew.store.index import Index
 
 # -- fsck
 
@@ -68,6 +69,25 @@ def test_index_entries_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     remove_index(tmp_path / "s")
     with Store(tmp_path / "s") as store:
         assert store.fsck().problems == []
+
+
+def test_what_is_stored_meanwhile_is_no_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process stores content after the check has listed the packs."""
+    fill(tmp_path / "s")
+    packs_of = Index.packs
+
+    def store_another(index: Index) -> list[tuple[int, str, int]]:
+        listed = packs_of(index)
+        with Store(tmp_path / "s") as other:
+            other.put_bytes(noise(5000 + len(packs(tmp_path / "s"))))
+        return listed
+
+    monkeypatch.setattr(Index, "packs", store_another)
+    with Store(tmp_path / "s") as store:
+        assert store.fsck().problems == []
+    assert len(packs(tmp_path / "s")) > 2
 
 
 # -- the index

@@ -178,12 +178,13 @@ def test_no_mix_of_them_leads_out(volume: Volume, path: list[bytes]) -> None:
 
 
 def test_a_listing_tells_nothing_of_what_is_outside(volume: Volume) -> None:
-    found = {entry["name"]: entry for entry in list_directory(volume, b"")["entries"]}
-    assert found["out"]["leads"] is None
-    assert found["secret"] == found["secret"] | {"kind": "link", "leads": None, "size": 0}
-    assert found["pipe"]["kind"] == "other"
-    assert found["inner"]["kind"] == "folder"
-    assert found["file"]["size"] == 6
+    found = {entry.name: entry for entry in list_directory(volume, b"").entries}
+    assert found["out"].leads is None
+    secret = found["secret"]
+    assert (secret.kind, secret.leads, secret.size) == ("link", None, 0)
+    assert found["pipe"].kind == "other"
+    assert found["inner"].kind == "folder"
+    assert found["file"].size == 6
 
 
 def test_a_listing_comes_in_order_and_in_pages(tmp_path: Path) -> None:
@@ -194,13 +195,13 @@ def test_a_listing_comes_in_order_and_in_pages(tmp_path: Path) -> None:
     volume = Volume(tmp_path)
 
     def order(**asked: object) -> list[str]:
-        return [entry["name"] for entry in list_directory(volume, b"", **asked)["entries"]]  # type: ignore[arg-type]
+        return [entry.name for entry in list_directory(volume, b"", **asked).entries]  # type: ignore[arg-type]
 
     assert order() == ["z", "A", "b", "c"]
     assert order(sort="size", descending=True) == ["z", "c", "A", "b"]
     assert order(offset=1, limit=2) == ["A", "b"]
     assert order(containing="a") == ["A"]
-    assert list_directory(volume, b"", limit=1)["total"] == 4
+    assert list_directory(volume, b"", limit=1).total == 4
     with pytest.raises(UsageError):
         list_directory(volume, b"", sort="colour")
     volume.close()

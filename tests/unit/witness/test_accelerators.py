@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clew.witness.accelerators import accelerators
+from clew.witness.accelerators import find_accelerators
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -11,7 +11,7 @@ def write(root: Path, name: str, text: str) -> None:
 
 
 def test_a_machine_without_accelerators(tmp_path: Path) -> None:
-    assert accelerators(tmp_path, {}) == {}
+    assert find_accelerators(tmp_path, {}) == {}
 
 
 def test_driver_device_and_toolkit(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_driver_device_and_toolkit(tmp_path: Path) -> None:
         "usr/include/cudnn_version.h",
         "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n",
     )
-    assert accelerators(tmp_path, {}) == {
+    assert find_accelerators(tmp_path, {}) == {
         "gpu": [
             {
                 "vendor": "NVIDIA",
@@ -60,7 +60,7 @@ def test_the_open_kernel_module_and_bare_libraries(tmp_path: Path) -> None:
     )
     for name in ("libcudnn.so.9", "libcudnn.so.9.1.0", "libcudart.so.12.4.127"):
         write(tmp_path, f"usr/lib/x86_64-linux-gnu/{name}", "")
-    assert accelerators(tmp_path, {}) == {
+    assert find_accelerators(tmp_path, {}) == {
         "driver": {"nvidia": "550.54.15"},
         "cuda": "12.4.127",
         "cudnn": "9.1.0",
@@ -70,4 +70,4 @@ def test_the_open_kernel_module_and_bare_libraries(tmp_path: Path) -> None:
 def test_a_damaged_version_file_is_ignored(tmp_path: Path) -> None:
     write(tmp_path, "opt/cuda/version.json", "[]")
     write(tmp_path, "opt/cuda/version.txt", "CUDA Version 10.2.89\n")
-    assert accelerators(tmp_path, {"CUDA_HOME": "/opt/cuda"}) == {"cuda": "10.2.89"}
+    assert find_accelerators(tmp_path, {"CUDA_HOME": "/opt/cuda"}) == {"cuda": "10.2.89"}

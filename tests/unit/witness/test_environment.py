@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clew.redaction import Redactor
-from clew.witness.environment import facets, git
+from clew.witness.environment import describe_git, facets
 
 PLAIN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
@@ -80,16 +80,16 @@ def repository(tmp_path: Path) -> Path:
 
 def test_git_finds_commit_and_dirty_state_from_a_subdirectory(repository: Path) -> None:
     branch = run_git(repository, "symbolic-ref", "--short", "HEAD")
-    assert git(repository, PLAIN) == {"commit": None, "dirty": True, "branch": branch}
+    assert describe_git(repository, PLAIN) == {"commit": None, "dirty": True, "branch": branch}
     run_git(repository, "commit", "-qm", "first")
     below = repository / "a" / "b"
     below.mkdir(parents=True)
     commit = run_git(repository, "rev-parse", "HEAD")
-    assert git(below, PLAIN) == {"commit": commit, "dirty": False, "branch": branch}
+    assert describe_git(below, PLAIN) == {"commit": commit, "dirty": False, "branch": branch}
     (below / "new").write_text("untracked")
-    assert git(below, PLAIN) == {"commit": commit, "dirty": False, "branch": branch}
+    assert describe_git(below, PLAIN) == {"commit": commit, "dirty": False, "branch": branch}
     (repository / "code.py").write_text("2\n")
-    assert git(below, PLAIN) == {"commit": commit, "dirty": True, "branch": branch}
+    assert describe_git(below, PLAIN) == {"commit": commit, "dirty": True, "branch": branch}
 
 
 def test_git_leaves_the_repository_as_it_is(repository: Path) -> None:
@@ -97,21 +97,21 @@ def test_git_leaves_the_repository_as_it_is(repository: Path) -> None:
     index = repository / ".git" / "index"
     os.utime(repository / "code.py", ns=(1, 1))  # would make git refresh its index
     before = index.read_bytes(), index.stat().st_mtime_ns
-    assert git(repository, PLAIN) is not None
+    assert describe_git(repository, PLAIN) is not None
     assert (index.read_bytes(), index.stat().st_mtime_ns) == before
 
 
 def test_settings_of_a_repository_cannot_start_programs(repository: Path) -> None:
     run_git(repository, "commit", "-qm", "first")
     run_git(repository, "config", "core.fsmonitor", f"touch {repository}/started")
-    assert git(repository, PLAIN) is not None
+    assert describe_git(repository, PLAIN) is not None
     assert not (repository / "started").exists()
 
 
 def test_a_worktree_is_a_repository(repository: Path) -> None:
     run_git(repository, "commit", "-qm", "first")
     run_git(repository, "worktree", "add", "-q", str(repository / "tree"))
-    assert git(repository / "tree", PLAIN) == {
+    assert describe_git(repository / "tree", PLAIN) == {
         "commit": run_git(repository, "rev-parse", "HEAD"),
         "dirty": False,
         "branch": "tree",
@@ -119,14 +119,14 @@ def test_a_worktree_is_a_repository(repository: Path) -> None:
 
 
 def test_git_is_none_without_a_usable_repository(tmp_path: Path) -> None:
-    assert git(Path("/"), PLAIN) is None
+    assert describe_git(Path("/"), PLAIN) is None
     (tmp_path / ".git").write_text("nonsense")
-    assert git(tmp_path, PLAIN) is None
-    assert git(tmp_path, {"PATH": "/nonexistent"}) is None
+    assert describe_git(tmp_path, PLAIN) is None
+    assert describe_git(tmp_path, {"PATH": "/nonexistent"}) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to give files away")
 def test_git_is_none_for_a_repository_of_another_user(repository: Path) -> None:
     run_git(repository, "commit", "-qm", "first")
     os.chown(repository, 12345, 12345)
-    assert git(repository, PLAIN) is None
+    assert describe_git(repository, PLAIN) is None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.witness.syscalls.data_flows import READS, WRITES, DataFlows, peer_locator
-from clew.witness.syscalls.symlinks import SymlinkResolver
+from clew.witness.syscalls.observations import SymlinkResolver
 from clew.witness.syscalls.trace_format import FileStat
 from clew.witness.syscalls.version_tracker import VersionTracker
 

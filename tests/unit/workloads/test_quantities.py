@@ -27,7 +27,7 @@ def test_values(text: object, value: str) -> None:
     ["", "many", "1GiB", "1 Gi", "1e", "0x10", "1Q", "--1", "1.2.3", None, True, [], {}, "∞"],
 )
 def test_other_texts_are_refused(text: object) -> None:
-    with pytest.raises(UsageError, match="it is no quantity"):
+    with pytest.raises(UsageError, match="it is not a quantity"):
         parse_quantity(text, "it")
 
 

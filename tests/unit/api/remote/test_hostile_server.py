@@ -10,13 +10,17 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from clew import settings
 from clew.api.delivery.http_client import Server
 from clew.api.remote import downloads
+from clew.api.remote.client import Client
+from clew.api.remote.messages import RepeatCommand
 from clew.api.remote.project import RemoteProject
+from clew.documents.executions.repeats import Repeated
 from clew.errors import ClewError, Damaged, NotAllowed
 from clew.safe_path import escape_names
 from clew.store import Store
@@ -133,11 +137,21 @@ def test_a_server_prints_on_nothing_but_the_output(tmp_path: Path) -> None:
     with open(tmp_path / "mine", "wb") as mine:
         printed = {"printed": "ZXZpbA==", "to": mine.fileno()}
         with (
-            answering({"commands/repeat": lambda _: printed}) as server,
+            answering({"commands/rerun": lambda _: printed}) as server,
             pytest.raises(Damaged, match="prints to a file descriptor"),
         ):
-            downloads.run_command(server, "repeat", {}, lambda _: None)
+            downloads.run_command(
+                Client(server, settings.load({})), RepeatCommand("e1"), Repeated, lambda _: None
+            )
     assert (tmp_path / "mine").read_bytes() == b""
+
+
+def test_malformed_warnings_of_an_export_are_an_error() -> None:
+    for header in ("{", "%7B%7D", "%5B1%5D", quote('["\\ud800"]')):
+        with pytest.raises(Damaged, match="malformed header"):
+            downloads.parse_warnings(header)
+    assert downloads.parse_warnings("") == []
+    assert downloads.parse_warnings(quote('["no network"]')) == ["no network"]
 
 
 def test_a_malformed_archive_is_an_error(tmp_path: Path) -> None:

@@ -67,5 +67,7 @@ def test_the_words_of_kubernetes_are_quoted() -> None:
 def test_a_container_that_has_not_started_has_no_log_yet() -> None:
     waiting = {"message": 'container "c" in pod "p" is waiting to start: ContainerCreating'}
     assert isinstance(explain_log_refusal(400, waiting, "p", "c"), Conflict)
+    unknown = {"message": "the server could not find the requested resource ( pods/log p)"}
+    assert isinstance(explain_log_refusal(404, unknown, "p", "c"), Conflict)
     other = {"message": "container x is not valid for pod p"}
     assert isinstance(explain_log_refusal(400, other, "p", "x"), UsageError)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.unit.kube.sample_resources import cluster_state, event, notebook
 
-from clew.kube.controller.child_events import unrelayed_events
+from clew.kube.controller.child_events import find_unrelayed_events
 from clew.kube.controller.model import Event
 from clew.kube.objects import Json
 
@@ -16,7 +16,7 @@ def as_seen(made: Json) -> Event:
 
 
 def test_an_event_is_said_again_as_upstream_says_it() -> None:
-    [made] = unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
+    [made] = find_unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
     assert made["message"] == "Reissued from statefulset/first: no room"
     assert (made["type"], made["reason"]) == ("Warning", "FailedCreate")
     assert made["source"] == {"component": "notebook-controller"}
@@ -25,21 +25,23 @@ def test_an_event_is_said_again_as_upstream_says_it() -> None:
 
 
 def test_it_is_said_once() -> None:
-    [made] = unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
-    assert list(unrelayed_events(notebook(), cluster_state(events=[SAID]), [as_seen(made)])) == []
+    [made] = find_unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
+    assert (
+        list(find_unrelayed_events(notebook(), cluster_state(events=[SAID]), [as_seen(made)])) == []
+    )
 
 
 def test_when_it_happens_again_the_same_event_counts_on() -> None:
-    [made] = unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
+    [made] = find_unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
     again = cluster_state(events=[replace(SAID, count=4)])
-    [more] = unrelayed_events(notebook(), again, [as_seen(made)])
+    [more] = find_unrelayed_events(notebook(), again, [as_seen(made)])
     assert more["metadata"]["name"] == made["metadata"]["name"]
     assert more["count"] == 4
 
 
 def test_a_notebook_made_anew_has_its_own() -> None:
-    [made] = unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
+    [made] = find_unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
     other = notebook()
     other["metadata"]["uid"] = "anew"
-    [more] = unrelayed_events(other, cluster_state(events=[SAID]), ())
+    [more] = find_unrelayed_events(other, cluster_state(events=[SAID]), ())
     assert more["metadata"]["name"] != made["metadata"]["name"]

@@ -13,12 +13,12 @@ def test_what_is_named_twice_is_looked_at_once() -> None:
         queue = WorkQueue()
         for key in (A, B, A, A):
             queue.add(key)
-        assert [await queue.take(), await queue.take()] == [A, B]
-        queue.done(A)
-        queue.done(B)
+        assert [await queue.get(), await queue.get()] == [A, B]
+        queue.mark_done(A)
+        queue.mark_done(B)
         queue.add(B)
         queue.add(A)
-        assert await queue.take() == B
+        assert await queue.get() == B
 
     asyncio.run(go())
 
@@ -27,12 +27,12 @@ def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
     async def go() -> None:
         queue = WorkQueue()
         queue.add(A)
-        assert await queue.take() == A
+        assert await queue.get() == A
         queue.add(A)
         queue.add(B)
-        assert await queue.take() == B, "A is being looked at"
-        queue.done(A)
-        assert await queue.take() == A
+        assert await queue.get() == B, "A is being looked at"
+        queue.mark_done(A)
+        assert await queue.get() == A
 
     asyncio.run(go())
 
@@ -41,9 +41,9 @@ def test_what_failed_is_tried_again() -> None:
     async def go() -> None:
         queue = WorkQueue()
         queue.add(A)
-        queue.failed(await queue.take())
-        queue.failed(await queue.take())
-        assert await queue.take() == A
+        queue.failed(await queue.get())
+        queue.failed(await queue.get())
+        assert await queue.get() == A
         queue.close()
 
     asyncio.run(go())
@@ -54,12 +54,12 @@ def test_what_was_asked_for_comes_before_what_follows() -> None:
         queue = WorkQueue()
         queue.add(A, can_wait=True)
         queue.add(B)
-        assert [await queue.take(), await queue.take()] == [B, A]
+        assert [await queue.get(), await queue.get()] == [B, A]
         queue.add(A, can_wait=True)  # while it is being looked at
         queue.add(B)
-        queue.done(A)
-        queue.done(B)
-        assert [await queue.take(), await queue.take()] == [B, A]
+        queue.mark_done(A)
+        queue.mark_done(B)
+        assert [await queue.get(), await queue.get()] == [B, A]
 
     asyncio.run(go())
 
@@ -70,19 +70,19 @@ def test_what_follows_is_looked_at_once() -> None:
         queue.follow(A)
         queue.follow(A)
         queue.add(B)
-        assert [await queue.take(), await queue.take()] == [B, A]
-        queue.done(A)
-        queue.done(B)
+        assert [await queue.get(), await queue.get()] == [B, A]
+        queue.mark_done(A)
+        queue.mark_done(B)
         queue.follow(A)
         queue.add(A)  # it is to happen anyway
-        assert await queue.take() == A
+        assert await queue.get() == A
         queue.follow(A)
-        queue.done(A)
-        assert await queue.take() == A, "it changed while it was looked at"
+        queue.mark_done(A)
+        assert await queue.get() == A, "it changed while it was looked at"
         for _ in range(9):  # it would be tried again in a minute
             queue.failed(A)
         queue.follow(A)
-        assert await asyncio.wait_for(queue.take(), 30) == A, "what it waited for may have come"
+        assert await asyncio.wait_for(queue.get(), 30) == A, "what it waited for may have come"
         queue.close()
 
     asyncio.run(go())

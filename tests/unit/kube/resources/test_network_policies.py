@@ -10,7 +10,7 @@ from tests.unit.kube.sample_resources import (
     viewer,
 )
 
-from clew.kube.cluster_cache import possible_parents
+from clew.kube.cluster_cache import list_possible_parents
 from clew.kube.controller.options import GATEWAY, Options
 from clew.kube.controller.reconciler import DECIDE
 from clew.kube.objects import Json, Key
@@ -48,8 +48,8 @@ def test_each_kind_has_a_policy_for_its_own_pods(resource: Json) -> None:
 def test_a_change_of_a_policy_concerns_its_resource(resource: Json) -> None:
     policy = of_kind(children(resource, Options()), "NetworkPolicy")
     key = Key(resource["kind"], "me", resource["metadata"]["name"])
-    assert key in set(possible_parents("me", "NetworkPolicy", policy["metadata"]["name"]))
-    assert not list(possible_parents("me", "NetworkPolicy", resource["metadata"]["name"]))
+    assert key in set(list_possible_parents("me", "NetworkPolicy", policy["metadata"]["name"]))
+    assert not list(list_possible_parents("me", "NetworkPolicy", resource["metadata"]["name"]))
 
 
 def test_another_s_policy_of_that_name_is_not_touched() -> None:

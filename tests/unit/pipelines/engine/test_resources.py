@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.kube.quantities import InvalidQuantity, parse_quantity
 from clew.pipelines.engine.resources import (
     MAX_OVERTAKES,
     MIN_CORES,
@@ -19,7 +20,7 @@ from clew.pipelines.engine.resources import (
 )
 from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import Resources
-from clew.pipelines.spec.resources import InvalidQuantity, parse_quantity, parse_resources
+from clew.pipelines.spec.resources import parse_resources
 from clew.pipelines.tasks.machine_resources import measure_capacity
 
 GIB = 2**30
@@ -46,20 +47,44 @@ def test_invalid_quantities(text: str) -> None:
     ("written", "found"),
     [
         ({}, Resources()),
-        ({"cpuLimit": 2.0, "memoryLimit": 3.0}, Resources(2.0, 3e9)),
-        ({"cpuLimit": 2.0, "resourceCpuLimit": "500m"}, Resources("500m")),
-        ({"cpuLimit": 4.0, "cpuRequest": 1.0}, Resources(1.0)),
-        ({"resourceCpuRequest": "1", "cpuRequest": 3.0, "cpuLimit": 5.0}, Resources("1")),
-        ({"resourceMemoryLimit": "2Gi", "memoryLimit": 2.1}, Resources(None, "2Gi")),
-        ({"accelerator": {"type": "T4", "count": "2"}}, Resources(accelerators="2")),
+        (
+            {"cpuLimit": 2.0, "memoryLimit": 3.0},
+            Resources(2.0, 3e9, limits={"cpu": 2.0, "memory": 3e9}),
+        ),
+        (
+            {"cpuLimit": 2.0, "resourceCpuLimit": "500m"},
+            Resources("500m", limits={"cpu": "500m"}),
+        ),
+        (
+            {"cpuLimit": 4.0, "cpuRequest": 1.0},
+            Resources(1.0, requests={"cpu": 1.0}, limits={"cpu": 4.0}),
+        ),
+        (
+            {"resourceCpuRequest": "1", "cpuRequest": 3.0, "cpuLimit": 5.0},
+            Resources("1", requests={"cpu": "1"}, limits={"cpu": 5.0}),
+        ),
+        (
+            {"resourceMemoryLimit": "2Gi", "memoryLimit": 2.1},
+            Resources(None, "2Gi", limits={"memory": "2Gi"}),
+        ),
+        (
+            {"accelerator": {"type": "T4", "count": "2"}},
+            Resources(accelerators="2", accelerator_type="T4"),
+        ),
         (
             {"accelerator": {"resourceType": "a", "resourceCount": "1", "count": "3"}},
-            Resources(accelerators="1"),
+            Resources(accelerators="1", accelerator_type="a"),
         ),
-        ({"accelerator": {"resourceType": "nvidia.com/gpu"}}, Resources(accelerators=1)),
+        (
+            {"accelerator": {"resourceType": "nvidia.com/gpu"}},
+            Resources(accelerators=1, accelerator_type="nvidia.com/gpu"),
+        ),
         (
             {"resourceCpuLimit": "{{$.inputs.parameters['cpu']}}"},
-            Resources("{{$.inputs.parameters['cpu']}}"),
+            Resources(
+                "{{$.inputs.parameters['cpu']}}",
+                limits={"cpu": "{{$.inputs.parameters['cpu']}}"},
+            ),
         ),
     ],
 )

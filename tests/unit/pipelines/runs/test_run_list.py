@@ -3,7 +3,7 @@
 from clew.pipelines.runs import run_list, run_queue
 from clew.pipelines.runs.run_list import Position
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments
+from clew.server.catalogue.pipelines import experiments
 
 
 def asked(graph: Graph) -> str:

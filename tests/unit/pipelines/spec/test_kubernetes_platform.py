@@ -63,7 +63,7 @@ def test_settings_without_effect_are_recorded() -> None:
     found = kubernetes_platform.parse_platform(
         Part({**words, "activeDeadlineSeconds": "7"}, "exec"), warnings
     )
-    assert (found.ignored, found.deadline) == (words, 7)
+    assert (found.pod, found.deadline) == (words, 7)
     assert warnings == [kubernetes_platform.USER_WARNING]
     assert parse(activeDeadlineSeconds="0").deadline is None
 
@@ -75,8 +75,8 @@ def test_settings_without_effect_are_recorded() -> None:
         ({"secretAsEnv": [{"secretName": "a", "more": 1}]}, r"exec.secretAsEnv\[0\].more"),
         ({"secretAsEnv": {}, "x": 1}, "exec.x"),
         (
-            {"fieldPathAsEnv": [{"name": "A", "fieldPath": "status.podIP"}]},
-            r"exec.fieldPathAsEnv\[0\].fieldPath: status.podIP is not available here",
+            {"fieldPathAsEnv": [{"name": "A", "fieldPath": "status.phase"}]},
+            r"exec.fieldPathAsEnv\[0\].fieldPath: status.phase is not available",
         ),
         (
             {"emptyDirMounts": [{"volumeName": "v", "mountPath": "data"}]},

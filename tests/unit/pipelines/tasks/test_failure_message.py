@@ -24,6 +24,11 @@ the last line
     ("status", "output", "message"),
     [
         (1, TRACEBACK, "ValueError: no rows (component.py, line 9: return json.loads(text))"),
+        (
+            1,
+            TRACEBACK.replace("  File", "[KFP Executor 2026 INFO]: Looking for it\n  File", 1),
+            "ValueError: no rows (component.py, line 9: return json.loads(text))",
+        ),
         (3, TRACEBACK, "it ended with status 3: the last line"),
         (1, "Traceback (most recent call last):\nKeyboardInterrupt\n", "KeyboardInterrupt"),
         (1, "Traceback (most recent call last):\n  cut", "it ended with status 1: cut"),

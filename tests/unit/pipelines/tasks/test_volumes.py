@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.pipelines.tasks import platform_file
+from clew.pipelines.tasks import platform_mapping
 from clew.pipelines.tasks.volumes import VolumeError, Volumes
 from clew.project_directory import create
 
@@ -13,7 +13,7 @@ def test_only_created_volumes_are_deleted(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     volumes = Volumes(
-        platform_file.PlatformMapping(tmp_path, claims={"own": own}),
+        platform_mapping.PlatformMapping(tmp_path, claims={"own": own}),
         create(tmp_path),
         tmp_path / "r",
         "u",
@@ -33,7 +33,7 @@ def test_only_created_volumes_are_deleted(tmp_path: Path) -> None:
 
 def test_links_are_shared_and_removed_with_the_last_task(tmp_path: Path) -> None:
     volumes = Volumes(
-        platform_file.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
+        platform_mapping.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
     )
     path, target = tmp_path / "some" / "where", tmp_path / "target"
     places = frozenset({(str(path), str(target))})
@@ -51,7 +51,7 @@ def test_links_are_shared_and_removed_with_the_last_task(tmp_path: Path) -> None
 
 def test_in_an_image_a_volume_needs_no_link(tmp_path: Path) -> None:
     volumes = Volumes(
-        platform_file.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
+        platform_mapping.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
     )
     places = frozenset({(str(tmp_path / "path"), str(tmp_path / "target"))})
     volumes.unmount(volumes.mount(places, mounted=True))
@@ -66,7 +66,7 @@ def test_a_link_does_not_replace_a_file(tmp_path: Path) -> None:
     first = (str(tmp_path / "a"), str(tmp_path / "target"))
     places = frozenset({first, (str(tmp_path / "there"), str(tmp_path / "target"))})
     volumes = Volumes(
-        platform_file.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
+        platform_mapping.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
     )
     with pytest.raises(VolumeError, match="there: File exists"):
         volumes.mount(places)

@@ -12,7 +12,7 @@ from tests.unit.prov.test_fold import PROJECT, dump, folded, stories
 from clew.db import Connection, connect
 from clew.prov.events import AnyEvent, Looked
 from clew.prov.export.note_transfer import export_notes, import_notes
-from clew.prov.export.recorded_events import export_events, stored_digests
+from clew.prov.export.recorded_events import export_events, list_stored_digests
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import load_record
 from clew.prov.queries.executions import find_execution
@@ -82,7 +82,7 @@ def test_every_kind_of_event_comes_back_on_both_databases(connection: Connection
     again = export_events(graph, find_execution(graph, builder.uid))
     assert {type(event) for event in again} == {type(event) for event in builder.events}
     assert folded(again) == dump(connection) == folded(builder.events)
-    assert stored_digests(again) == {digest("A"), digest("B"), digest("names")}
+    assert list_stored_digests(again) == {digest("A"), digest("B"), digest("names")}
     assert [event.also for event in again if isinstance(event, Looked)] == [ALSO]
     looks = load_record(graph, "e1").looked[1:]
     assert tuple((look.kind, look.locator, look.answer) for look in looks) == ALSO
@@ -94,7 +94,7 @@ def test_what_only_has_a_digest_is_a_fact_without_bytes(graph: Graph) -> None:
     builder.content(version, "big", stored=False)
     graph.fold(builder.events)
     again = export_events(graph, find_execution(graph, builder.uid))
-    assert stored_digests(again) == set()
+    assert list_stored_digests(again) == set()
     assert any(getattr(event, "digest", None) == digest("big") for event in again)
 
 

@@ -92,7 +92,7 @@ def test_what_a_process_became_is_part_of_it() -> None:
     shell = run.process("sh")
     last = run.becomes(shell, "python")
     side = sided(run)
-    assert isolated_process.subtree_keys(side, side.record.activities[shell]) == {shell, last}
+    assert isolated_process.list_subtree(side, side.record.activities[shell]) == {shell, last}
 
 
 def test_the_file_it_was_handed_as_its_input() -> None:

@@ -8,9 +8,9 @@ from urllib.parse import quote
 import pytest
 from tests.unit.replay.portable_executions import DIRECTORY, FILE, PROGRAM, link, portable
 
-from clew.replay.export.dockerfile import dockerfile
+from clew.replay.export.dockerfile import format_dockerfile
 from clew.replay.export.file_sources import find_sources
-from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.export.portability import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 
 ASKED = "pkg:deb/debian/r-base@4.2?arch=amd64"
@@ -19,7 +19,7 @@ FOREIGN = "pkg:deb/debian/libc6@2.36?arch=i386"
 
 
 def text(execution: PortableExecution) -> str:
-    return dockerfile(execution, find_sources(execution))
+    return format_dockerfile(execution, find_sources(execution))
 
 
 def copied(execution: PortableExecution) -> set[str]:

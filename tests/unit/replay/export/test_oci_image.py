@@ -12,7 +12,7 @@ from tests.unit.replay.portable_executions import DIRECTORY, FILE, PROGRAM, link
 
 from clew.errors import ClewError, Damaged
 from clew.replay.export.oci_image import split_layers, tar_layer, write_image
-from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.export.portability import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 
 DEB = "pkg:deb/debian/tool@1"

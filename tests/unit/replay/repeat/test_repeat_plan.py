@@ -188,3 +188,9 @@ def test_where_a_word_leads() -> None:
     assert resolve_word("data/x", "/home/a") == b"/home/a/data/x"
     assert resolve_word("../x", "/home/a") == b"/home/x"
     assert resolve_word("/abs", "/home/a") == b"/abs"
+
+
+def test_a_task_that_ran_as_a_pod_is_refused() -> None:
+    run = RecordBuilder("python3", "main", facets={"task_pod": {"pod": "clew-train"}})
+    with pytest.raises(ClewError, match="ran as a Pod, and its processes were not recorded"):
+        made(run)

@@ -28,9 +28,9 @@ def test_each_child_with_all_that_came_of_it() -> None:
     described = Open(3, 3, 0, b"/lib", b"/lib", 0, FILE_STAT, None, 7)
     missing = Look(4, 4, 0, 3, b"/none", 2, 0, None, None, 8)
     first = [spawn(1, 1, 0), Seen(5, 5, 1, [5, 7], [])]
-    assert sorting.take([*first, described, missing]) == []
+    assert sorting.add_records([*first, described, missing]) == []
     assert sorting.own == first
-    one, two = sorting.take(
+    one, two = sorting.add_records(
         [
             spawn(10, 2, 1),
             spawn(11, 3, 1),
@@ -43,12 +43,12 @@ def test_each_child_with_all_that_came_of_it() -> None:
     assert (two.spawn.pid, two.living, two.over) == (1003, {}, True)
     assert two.exit is not None
     assert two.exit.status == 5
-    assert sorting.take([leaves(20, 2)]) == [one]
+    assert sorting.add_records([leaves(20, 2)]) == [one]
     assert not one.over  # one of its own goes on
-    sorting.take([leaves(21, 4)])
+    sorting.add_records([leaves(21, 4)])
     assert one.over
     assert sorting.exit is None
-    sorting.take([leaves(30, 1)])
+    sorting.add_records([leaves(30, 1)])
     assert sorting.exit is not None
 
 
@@ -57,14 +57,14 @@ def test_a_branch_gets_back_what_it_speaks_of() -> None:
     described = Open(3, 3, 0, b"/lib", b"/lib", 0, FILE_STAT, None, 7)
     unmet = Open(4, 4, 0, b"/other", b"/other", 0, FILE_STAT, None, 9)
     variables = Variables(5, 5, 1, 1, [b"A=1"])
-    sorting.take([spawn(1, 1, 0), described, unmet, variables])
+    sorting.add_records([spawn(1, 1, 0), described, unmet, variables])
     seen = Seen(13, 13, 2, [13, 7], [])
     become = Exec(14, 14, 3, 2, 1002, b"/bin/x", b"x", [b"x"], 1, b"/")
-    [branch] = sorting.take([spawn(12, 2, 1), seen, become])
+    [branch] = sorting.add_records([spawn(12, 2, 1), seen, become])
     assert branch.root == 3
     assert sorting.trace(branch.records) == [described, variables, spawn(12, 2, 1), seen, become]
-    [same] = sorting.take([leaves(20, 3)])
+    [same] = sorting.add_records([leaves(20, 3)])
     assert same is branch
     assert branch.over
     sorting.forget(branch)
-    assert sorting.take([leaves(21, 3)]) == []
+    assert sorting.add_records([leaves(21, 3)]) == []

@@ -12,8 +12,8 @@ from clew.errors import Conflict
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import NewRun
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments
 from clew.server.catalogue.idempotent_requests import make_once
+from clew.server.catalogue.pipelines import experiments
 
 REQUEST = {"spec": "{}", "parameters": {"a": [1, 2]}}
 

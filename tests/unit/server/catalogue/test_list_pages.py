@@ -13,10 +13,10 @@ from clew.errors import UsageError
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import NewRun
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments, pipelines
 from clew.server.catalogue.list_fields import EXPERIMENTS, PIPELINES, RUNS
 from clew.server.catalogue.list_pages import Table
-from clew.server.catalogue.versions import Metadata as Called
+from clew.server.catalogue.pipelines import experiments, pipelines
+from clew.server.catalogue.pipelines.versions import Metadata as Called
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import Fields
 

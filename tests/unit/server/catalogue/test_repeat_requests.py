@@ -2,8 +2,8 @@
 
 import pytest
 
+from clew.documents.executions.repeats import RepeatOptions, RepeatRequest
 from clew.documents.ids import TaskId, Uid
-from clew.documents.repeats import RepeatOptions, RepeatRequest
 from clew.errors import Busy, NotFound
 from clew.pipelines.runs.lease_watcher import LeaseWatcher
 from clew.prov.graph import Graph

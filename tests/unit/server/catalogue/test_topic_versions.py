@@ -1,11 +1,13 @@
 """The version of a topic differs after a change of the topic, and only then."""
 
+from tests.unit.prov.cluster.cluster_builder import ClusterBuilder
+
 from clew.documents.ids import Uid
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import NewRun
 from clew.prov.events import Ended, Started
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments
+from clew.server.catalogue.pipelines import experiments
 from clew.server.catalogue.topic_versions import get_versions
 
 UID = Uid("e" * 32)
@@ -40,3 +42,15 @@ def test_the_topic_of_what_changed_has_another_version(graph: Graph) -> None:
     seen = get_versions(graph)
     run_queue.cancel_request(graph, run)
     assert _changed(graph, seen) == {"runs"}
+
+
+def test_what_agents_observe_changes_the_lineage_only(graph: Graph) -> None:
+    seen = get_versions(graph)
+    cluster = ClusterBuilder()
+    pod = cluster.pod("team", "train").write("s3://lake/model", "model")
+    cluster.fold(graph)
+    assert _changed(graph, seen) == {"lineage"}
+    seen = get_versions(graph)
+    pod.end()
+    cluster.fold(graph)
+    assert _changed(graph, seen) == {"lineage"}

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import structs
 
 from clew.documents.ids import ExecutionId, RunId, TaskId, Uid
-from clew.documents.runs import Artifact, RunState, RunWithTasks, Task, TaskState
+from clew.documents.pipelines.runs import Artifact, RunState, RunWithTasks, Task, TaskState
 from clew.server.kfp.tasks import task_details
 
 NOON = datetime(2030, 1, 1, 12, microsecond=5, tzinfo=UTC)

@@ -17,7 +17,7 @@ from clew.bounded_documents import load_documents
 from clew.errors import UsageError
 from clew.pipelines.spec import parser
 from clew.server.kfp import uploads
-from clew.server.parsing import compiled_pipelines
+from clew.server.parsers import compiled_pipelines
 
 PIPELINE: dict[str, Any] = document({"one": task("comp")}, {"comp": leaf()})
 PLATFORM = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": {}}}}}

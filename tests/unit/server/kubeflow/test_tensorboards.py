@@ -1,8 +1,12 @@
 """The routes of Kubeflow's tensorboards app, on this machine."""
 
+import pytest
 from starlette.testclient import TestClient
 from tests.unit.server.served_project import Served
 from tests.wait import wait_until
+
+from clew.server.http.client_limits import Limits
+from clew.workloads.tensorboards import build_tensorboard, tensorboard_item
 
 BOARDS = "/tensorboards/api/namespaces/local/tensorboards"
 
@@ -53,3 +57,24 @@ def test_a_repeated_request_creates_nothing_again(api: TestClient) -> None:
     bad = api.post(BOARDS, json=body, headers={"Idempotency-Key": "a b\tc" * 99})
     assert bad.status_code == 422
     assert api.delete(f"{BOARDS}/twice").is_success
+
+
+def test_the_list_names_the_configurations_that_apply() -> None:
+    wanted = {
+        "metadata": {"name": "lake-access"},
+        "spec": {"selector": {"matchLabels": {"lake": "true"}}},
+    }
+    for chosen, named in ((["lake"], ("lake-access",)), ([], ())):
+        body = {"name": "b", "logspath": "s3://bucket/logs", "configurations": chosen}
+        board = build_tensorboard(body, namespace="local")
+        assert tensorboard_item(board, [wanted]).configurations == named
+
+
+@pytest.mark.parametrize("app", ["jupyter", "tensorboards", "volumes"])
+def test_probes_and_metrics_need_no_identity(api: TestClient, served: Served, app: str) -> None:
+    with served.client_with(Limits()) as nobody:
+        for path, says in (("liveness", "alive"), ("readiness", "ready")):
+            answer = nobody.get(f"/{app}/healthz/{path}")
+            assert (answer.status_code, answer.json()) == (200, says)
+        assert "clew_http_requests" in nobody.get(f"/{app}/metrics").text
+        assert nobody.get(f"/{app}/info").status_code == 401

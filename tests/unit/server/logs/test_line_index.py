@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.documents.logs import LogBlock
+from clew.documents.pipelines.logs import LogBlock
 from clew.server.logs.line_index import BLOCK_BYTES, LineIndex
 from clew.server.logs.log_reader import LogReader
 from clew.server.logs.log_source import LogSource

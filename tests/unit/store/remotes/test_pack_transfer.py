@@ -26,15 +26,15 @@ class Door:
         self._to = to
         self.packs: list[bytes] = []
 
-    def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
+    def find_missing_chunks(self, chunks: Sequence[bytes]) -> set[bytes]:
         return set(self._to.missing_chunks(chunks))
 
-    def without_record(self, contents: Sequence[bytes]) -> set[bytes]:
+    def find_missing_records(self, contents: Sequence[bytes]) -> set[bytes]:
         return set(self._to.missing_contents(contents))
 
     def put_pack(self, pack: bytes, tail: bytes) -> int:
         self.packs.append(pack)
-        self._to.take(pack)
+        self._to.import_pack(pack)
         return len(pack)
 
 
@@ -43,7 +43,7 @@ def send(here: Store, there: Store, *contents: str) -> Door:
     door = Door(there.pack_import())
     here.flush()
     wanted = here.hold(contents)
-    missing = door.without_record(wanted)
+    missing = door.find_missing_records(wanted)
     with here.start_upload(door, lambda done, total: None) as sending:
         sending.send([digest for digest in wanted if digest in missing])
         sending.finish()
@@ -98,11 +98,11 @@ def test_a_damaged_pack_is_refused(here: Store, there: Store) -> None:
         spoilt = bytearray(pack)
         spoilt[at] ^= 1
         with pytest.raises(UsageError):
-            there.pack_import().take(bytes(spoilt))
+            there.pack_import().import_pack(bytes(spoilt))
     for length in (0, 7, 100, len(pack) - 1):
         with pytest.raises(UsageError):
-            there.pack_import().take(pack[:length])
-    there.pack_import().take(pack)
+            there.pack_import().import_pack(pack[:length])
+    there.pack_import().import_pack(pack)
     assert there.fsck().problems == []
 
 
@@ -116,7 +116,7 @@ def test_a_record_must_be_true(there: Store) -> None:
             blake3.blake3(b"claimed").digest(), 7, 0, pack_format.pack_parts(parts)
         )
         with pytest.raises(UsageError, match=said):
-            there.pack_import().take(_pack(pack_format.Table([], [file])))
+            there.pack_import().import_pack(_pack(pack_format.Table([], [file])))
         assert not there.has(format_digest(file.digest))
 
 
@@ -126,7 +126,7 @@ def test_nothing_may_unfold_to_too_much(there: Store, monkeypatch: pytest.Monkey
     chunk = pack_format.Chunk(blake3.blake3(data).digest(), 2000, True)
     block = pack_format.Block(len(pack_format.MAGIC), 2000, 2000, pack_format.RAW, [chunk])
     with pytest.raises(UsageError, match="too much"):
-        there.pack_import().take(_pack(pack_format.Table([block], []), data))
+        there.pack_import().import_pack(_pack(pack_format.Table([block], []), data))
 
 
 def test_a_block_may_not_decompress_to_more_than_its_length(there: Store) -> None:
@@ -135,7 +135,7 @@ def test_a_block_may_not_decompress_to_more_than_its_length(there: Store) -> Non
     block = pack_format.Block(len(pack_format.MAGIC), len(bomb), 1000, pack_format.ZSTD, [chunk])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UsageError, match="wrong length"):
-        there.pack_import().take(_pack(pack_format.Table([block], []), bomb))
+        there.pack_import().import_pack(_pack(pack_format.Table([block], []), bomb))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB
 
 
@@ -155,14 +155,14 @@ def test_contents_that_are_short_to_tell_and_long_to_hash_are_refused(there: Sto
         size = sum(length for _, length in parts) % (1 << 64)
         file = pack_format.FileRecord(other, size, 0, pack_format.pack_parts(parts))
         with pytest.raises(UsageError):
-            there.pack_import().take(_pack(pack_format.Table([], [file])))
+            there.pack_import().import_pack(_pack(pack_format.Table([], [file])))
     half = [(pack_format.HOLE, pack_format.MAX_REPEATED // 2 + 1)]
     two = [
         pack_format.FileRecord(bytes([n]) * 32, half[0][1], 0, pack_format.pack_parts(half))
         for n in (1, 2)
     ]
     with pytest.raises(UsageError, match="holes"):
-        there.pack_import().take(_pack(pack_format.Table([], two)))
+        there.pack_import().import_pack(_pack(pack_format.Table([], two)))
 
 
 def test_tables_are_validated(there: Store) -> None:
@@ -183,11 +183,11 @@ def test_tables_are_validated(there: Store) -> None:
     ]
     for table in tables:
         with pytest.raises(UsageError):
-            there.pack_import().take(_pack(table, data))
+            there.pack_import().import_pack(_pack(table, data))
     empty = pack_format.Chunk(blake3.blake3().digest(), 0, True)
     many = pack_format.Block(start, 0, 0, pack_format.RAW, [empty] * (pack_format.MAX_CHUNKS + 1))
     with pytest.raises(UsageError, match="too many"):
-        there.pack_import().take(_pack(pack_format.Table([many], [])))
+        there.pack_import().import_pack(_pack(pack_format.Table([many], [])))
 
 
 def test_cancelled_work_ends(there: Store) -> None:
@@ -207,7 +207,7 @@ def test_cancelled_work_ends(there: Store) -> None:
         bytes(31) + b"x", hole, 0, pack_format.pack_parts([(pack_format.HOLE, hole)])
     )
     with pytest.raises(Unwanted):
-        there.pack_import().take(_pack(pack_format.Table([], [file])), check)
+        there.pack_import().import_pack(_pack(pack_format.Table([], [file])), check)
     there.put_bytes(b"more")
     there.flush()
 

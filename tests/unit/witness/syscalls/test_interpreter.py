@@ -36,7 +36,7 @@ from clew.store import Store
 from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.event_builder import EventBuilder
 from clew.witness.syscalls.interpreter import interpret
-from clew.witness.syscalls.trace_format import AnyRecord, Exec, Exit, Spawn, Trace, ordered
+from clew.witness.syscalls.trace_format import AnyRecord, Exec, Exit, Spawn, Trace, sort_records
 from clew.witness.syscalls.trace_state import TraceContext
 from clew.witness.tracer_binary import LIBRARY, TRACER
 
@@ -95,7 +95,7 @@ class Recorded:
             streams={},
         )
         contents = ContentCapture(self.store, spool=self.saved(), store_content=False, exclude=())
-        in_order = ordered(records)
+        in_order = sort_records(records)
         contents.follow(in_order)
         state = interpret(context, in_order, contents)
         return list(EventBuilder(context, state, contents, {}).events())

@@ -18,6 +18,19 @@ VIEWER, NOTEBOOK = key(viewer()), key(notebook())
 LONG_AGO = format_time(datetime.now(UTC) - timedelta(days=2))
 
 
+def test_the_limit_of_the_project_holds_for_the_next_start(directory: ProjectDirectory) -> None:
+    def limit(idle_minutes: float | None = None) -> float | None:
+        backend = LocalBackend(directory, idle_minutes=idle_minutes)
+        found = backend.features().culling.idle_minutes
+        backend.set_idle_minutes(30)
+        backend.close()
+        return found
+
+    assert (limit(), limit(), limit(5), limit()) == (None, 30, 5, 30)
+    (directory.path / "workloads" / "idle-limit.json").write_text('{"idle_minutes": "x"}')
+    assert limit() is None
+
+
 def test_what_is_idle_is_stopped_and_what_is_used_is_not(directory: ProjectDirectory) -> None:
     traffic: dict[Key, datetime] = {}
     backend = LocalBackend(directory, idle_minutes=60)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.wait import wait_until
 
-from clew.documents.workloads import ProgramInstallation
+from clew.documents.workloads.workload import ProgramInstallation
 from clew.errors import NotFound
 from clew.workloads.local import installer
 from clew.workloads.local.installer import (

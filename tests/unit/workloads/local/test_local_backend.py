@@ -18,7 +18,7 @@ from clew.kube.objects import Json, Key, condition_of, dig, name_of
 from clew.project_directory import ProjectDirectory
 from clew.workloads.annotations import STOPPED
 from clew.workloads.local.local_backend import LocalBackend
-from clew.workloads.local.processes.supervisor import Address
+from clew.workloads.local.processes.runtimes import Address
 from clew.workloads.local.resource_files import ResourceFiles
 
 VIEWER, NOTEBOOK, VOLUME = key(viewer()), key(notebook()), key(volume())

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.unit.prov.execution_builder import ExecutionBuilder
 
-from clew.documents.summaries import Relatives
+from clew.documents.executions.summary import Relatives
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.files import list_files

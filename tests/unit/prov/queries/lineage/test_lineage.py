@@ -8,7 +8,7 @@ import pytest
 from tests.unit.prov.conftest import Ask
 from tests.unit.prov.execution_builder import ExecutionBuilder, digest, locator
 
-from clew.documents.lineage import Direction, Lineage, Node
+from clew.documents.lineage.lineage import Direction, Lineage, Node
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.lineage import trace_lineage
 from clew.prov.queries.notes import add_note, list_notes

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.unit.prov.cluster.cluster_builder import SECOND, ClusterBuilder, machine_learning
 from tests.unit.prov.conftest import Ask
 from tests.unit.prov.execution_builder import ExecutionBuilder
 
-from clew.documents.lineage_graph import LineageBox, LineageGraph
+from clew.documents.lineage.lineage_graph import LineageBox, LineageGraph
 from clew.errors import NotFound
 from clew.prov.graph import Graph
-from clew.prov.queries.lineage.drawing import Filters
+from clew.prov.queries.lineage.displayed_graph import Filters
 from clew.prov.queries.lineage.lineage_graph import Request, trace_graph
 from clew.prov.queries.targets import Target
 
@@ -260,3 +261,17 @@ def test_an_activity_without_a_number_is_followed_by_its_uid(graph: Graph, trace
     assert (pod.kind, pod.title) == ("pod", "train-7")
     assert box(answer, "e1:s3://bucket/in.csv@1").kind == "object"
     assert "e1:s3://bucket/in.csv@1" in ids(trace("e1.pod-7", before=["e1.pod-7"], depth=1))
+
+
+def test_a_pod_with_one_container_is_one_box(graph: Graph, trace: Trace) -> None:
+    cluster = ClusterBuilder()
+    pods = machine_learning(cluster)
+    pods["train"].gap("reads", "the layer was restarted")
+    cluster.fold(graph)
+    drawn = trace("pod/team/train", direction="up", depth=10)
+    (train,) = [box for box in drawn.boxes if box.title == "team/train"]
+    assert drawn.target == train.id
+    assert "gap" in train.marks
+    until = pods["other"].started - SECOND
+    before = trace("pvc://team/data", direction="up", until=until)
+    assert {box.title for box in before.boxes if box.kind == "pod"} == {"team/ingest", "team/clean"}

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.prov.conftest import Ask
 from tests.unit.prov.execution_builder import ExecutionBuilder
 
-from clew.documents.lineage import PathsBetween
+from clew.documents.lineage.lineage import PathsBetween
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.paths_between import find_paths
 

@@ -17,7 +17,7 @@ from clew.prov.events import Ended, Started
 from clew.server.catalogue.activities.conditions import parse_conditions
 from clew.server.catalogue.activities.index import refresh_index
 from clew.server.catalogue.activities.selection import select_activities
-from clew.server.catalogue.activities.sorting import parse_sorting
+from clew.server.catalogue.activities.sort_order import parse_sorting
 from clew.store import Store
 
 SECOND = 10**9

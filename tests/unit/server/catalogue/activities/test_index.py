@@ -3,17 +3,20 @@
 from typing import Any
 
 import pytest
+from tests.unit.prov.cluster.cluster_builder import ClusterBuilder
 from tests.unit.server.catalogue.activities.conftest import SECOND, ManyActivities
 
-from clew.documents.activities import Activity
+from clew.documents.project.activities import Activity
 from clew.pipelines.runs import run_queue
 from clew.pipelines.runs.run_queue import NewRun
 from clew.prov.events import Ended
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments
 from clew.server.catalogue.activities.conditions import parse_conditions
+from clew.server.catalogue.activities.index import NEW_EXECUTIONS
 from clew.server.catalogue.activities.selection import list_names, select_activities
-from clew.server.catalogue.activities.sorting import parse_sorting
+from clew.server.catalogue.activities.sort_order import parse_sorting
+from clew.server.catalogue.pipelines import experiments
+from clew.server.catalogue.topic_versions import EXECUTIONS
 
 
 def _list(graph: Graph, **more: Any) -> list[Activity]:
@@ -134,3 +137,28 @@ def test_a_refresh_reads_only_what_is_new(
     many.refresh()
     assert len(read) < 20
     assert sum(read) < 20
+
+
+def test_pods_are_not_read(many: ManyActivities) -> None:
+    """A thousand Pods after the newest execution: no query of lists or of their version reads
+    them."""
+    graph = many.project.graph
+    many.add_execution()
+    cluster = ClusterBuilder()
+    for number in range(1000):
+        cluster.pod("team", f"pod-{number}").end()
+    cluster.fold(graph)
+    many.refresh()
+    assert [one.id for one in _list(graph)] == ["e1"]
+    many.add_execution()
+    many.refresh()
+    assert [one.id for one in _list(graph)] == ["e1002", "e1"]
+    if many.project.settings.graph is None:
+        queries = [
+            (NEW_EXECUTIONS, 2),
+            *((query, 1) for query in EXECUTIONS if "execution" in query),
+        ]
+        for query, count in queries:
+            plan = graph.connection.rows(f"EXPLAIN QUERY PLAN {query}", (graph.project,) * count)
+            used = [line for *_, line in plan if "execution" in line or line.startswith("SEARCH x")]
+            assert used and all("execution_of_users" in line for line in used), plan

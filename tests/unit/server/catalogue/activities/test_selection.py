@@ -6,7 +6,7 @@ from tests.unit.server.catalogue.activities.conftest import ManyActivities
 from clew.errors import UsageError
 from clew.server.catalogue.activities.conditions import parse_conditions
 from clew.server.catalogue.activities.selection import count_activities, select_activities
-from clew.server.catalogue.activities.sorting import parse_sorting
+from clew.server.catalogue.activities.sort_order import parse_sorting
 
 
 @pytest.fixture

@@ -1,0 +1,96 @@
+"""What the policy of the node agents selects by, on real containers: one Pod that a condition
+holds for and one that it does not hold for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.graph_rows import read_containers
+from tests.cluster.kube import CLEW, Kube, pod
+from tests.cluster.location import address_for_pods, require_local_cluster
+from tests.cluster.node_agents import create_token, have_delivered, run_node_agents
+from tests.cluster.test_node_agent import claim
+from tests.driver import Project
+from tests.local.server import run_server
+from tests.wait import wait_until
+
+pytestmark = pytest.mark.cluster
+
+CONDITIONS = {
+    "uid": "uids = [1000]",  # the user of the image
+    "gid": "gids = [4322]",
+    "address": "addresses = {networks}",
+    "context": 'contexts = ["privileged"]',
+    "cgroup": 'cgroups = ["*besteffort*"]',
+    "label": 'labels = {{ team = "vision" }}',
+    "container": 'containers = ["chosen"]',
+    "volume": 'volumes = ["emptyDir"]',
+    "path": 'paths = ["/kept/**"]',
+    "name": 'pods = ["name-yes"]',
+}
+SCRIPT = """
+sleep 2; mkdir -p -m 777 /data/kept /data/left
+echo x > /data/kept/$NAME; echo x > /data/left/$NAME
+"""
+"""It waits, since many Pods start at once: an agent that is late finds it still."""
+
+
+def policy(namespace: str, networks: list[str]) -> str:
+    rules = []
+    for name, condition in CONDITIONS.items():
+        known = condition.format(networks=json.dumps(networks))
+        rules.append(known if name == "name" else f'pods = ["{name}-*"]\n{known}')
+    rules.append('pods = ["elsewhere"]\naddresses = ["192.0.2.0/24"]')
+    return "\n".join(f'[[select]]\nnamespaces = ["{namespace}"]\n{rule}' for rule in rules)
+
+
+def made(name: str, **more: Any) -> dict[str, Any]:
+    variables = [{"name": "NAME", "value": name}]
+    return pod(name, "sh", "-c", SCRIPT, volume="data", env=variables, **more)
+
+
+def pods() -> list[dict[str, Any]]:
+    """Those that are watched end in `yes`."""
+    found = {name: made(name) for one in CONDITIONS for name in (f"{one}-yes", f"{one}-no")}
+    main = {name: one["spec"]["containers"][0] for name, one in found.items()}
+    main["uid-yes"]["image"] = CLEW
+    main["gid-yes"]["securityContext"] = {"runAsGroup": 4322}
+    main["context-yes"]["securityContext"] = {"privileged": True}
+    main["cgroup-no"]["resources"] = {"requests": {"memory": "10Mi"}}
+    found["label-yes"]["metadata"]["labels"]["team"] = "vision"
+    found["label-no"]["metadata"]["labels"]["team"] = "sound"
+    main["container-yes"]["name"] = "chosen"
+    found["volume-yes"]["spec"]["volumes"] = [{"name": "data", "emptyDir": {}}]
+    main["path-no"]["command"][-1] = SCRIPT.replace("kept", "other")
+    del found["address-no"]
+    return [*found.values(), made("elsewhere")]
+
+
+def test_every_condition_selects_containers_before_they_start(kube: Kube, tmp_path: Path) -> None:
+    require_local_cluster(kube)
+    kube.run(pod("probe", "true"))
+    network = f"{kube.get('pod', 'probe')['status']['podIP']}/16"
+    project, state = Project(tmp_path), tmp_path / "state"
+    kube.apply(claim("data"))
+    with run_server(project, "--host", address_for_pods(kube)) as server:
+        rules, token = policy(kube.namespace, [network]), create_token(server)
+        with run_node_agents(kube, server, state, policy=rules, token=token):
+            asked = pods()
+            kube.apply(*asked)
+            for one in asked:
+                kube.wait_for(
+                    f"pod/{one['metadata']['name']}", "jsonpath={.status.phase}=Succeeded"
+                )
+            wait_until("delivered", lambda: have_delivered(state))
+    found = read_containers(project, kube.namespace)
+    watched = {name for (name, _), one in found.items() if one.declared & {"watched", "unwatched"}}
+    paths = {"path-yes", "path-no"}  # which of them are recorded is decided file by file
+    assert watched == {f"{one}-yes" for one in CONDITIONS} | paths
+    written = {
+        name: {place.partition("@volume")[2] for _, _, place, _ in one.accesses if "@" in place}
+        for (name, _), one in found.items()
+    }
+    assert written["path-yes"] == {"/kept/path-yes"}
+    assert not written["path-no"]
+    assert written["uid-yes"] == {"/kept/uid-yes", "/left/uid-yes"}
