@@ -318,6 +318,7 @@ def main() -> None:
     parser.add_argument("--only-chains", action="store_true", help="neither wide nor loops")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as a user's shell
     print(f"load of the machine at the beginning: {os.getloadavg()[0]:.2f}")
     with tempfile.TemporaryDirectory(prefix="clew-bench-") as folder:
         home = Path(folder)

@@ -37,7 +37,7 @@ import httpx2
 from clew import db, project_directory, settings
 from clew.pipelines.runs import run_queue
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments
+from clew.server.catalogue.pipelines import experiments
 
 CLEW = str(Path(sys.executable).with_name("clew"))
 QUESTIONS = 400
