@@ -9,4 +9,4 @@ printf '$ cd %s && clew up\n' "$PWD"
 if [ -t 0 ] && [ -t 1 ]; then
     exec clew up
 fi
-printf 'It opens http://127.0.0.1:8100/?token=%s\n' "$(cat .clew/token)"
+printf 'Nothing is running now. This command starts the app, at http://127.0.0.1:8100/?token=%s\n' "$(cat .clew/token)"

@@ -3,8 +3,11 @@
 from kfp import dsl
 from kfp.dsl import Dataset, Input, Metrics, Model, Output
 
+component = dsl.component(base_image="docker.io/clew/taxi:1")
+"""In an image with what they import, on a cluster: see Containerfile."""
 
-@dsl.component
+
+@component
 def fetch(trips: str, since: str, until: str, table: Output[Dataset]):
     """The trips that began in a span of time: the tip, then what is known before it is given."""
     import csv
@@ -30,7 +33,7 @@ def fetch(trips: str, since: str, until: str, table: Output[Dataset]):
     print(f"{count} trips from {since} until {until}")
 
 
-@dsl.component
+@component
 def train(
     table: Input[Dataset],
     learning_rate: float,
@@ -50,7 +53,7 @@ def train(
     print(f"{iterations} trees from {len(rows)} trips")
 
 
-@dsl.component
+@component
 def true_values(table: Input[Dataset], tips: Output[Dataset]):
     """What the passengers really tipped: apart from the rest, for the model must not see it."""
     import csv
@@ -59,7 +62,7 @@ def true_values(table: Input[Dataset], tips: Output[Dataset]):
         target.writelines(f"{row['tips']}\n" for row in csv.DictReader(source))
 
 
-@dsl.component
+@component
 def predict(table: Input[Dataset], model: Input[Model], tips: Output[Dataset]):
     import numpy as np
     import xgboost
@@ -70,7 +73,7 @@ def predict(table: Input[Dataset], model: Input[Model], tips: Output[Dataset]):
     np.savetxt(tips.path, booster.predict(xgboost.DMatrix(rows[:, 1:])), fmt="%.4f")
 
 
-@dsl.component
+@component
 def evaluate(truth: Input[Dataset], predicted: Input[Dataset], scores: Output[Metrics]) -> float:
     """How far off the predictions are, in dollars, and what part of the variance is explained."""
     import json
