@@ -22,6 +22,7 @@ from clew.agents.node.containers.watched_container import WatchedContainer, Watc
 from clew.agents.node.event_translation import AccessTranslator
 from clew.agents.node.file_witness import FileWitness
 from clew.agents.node.kernel.fanotify import (
+    ACCESS,
     CLOSE_NOWRITE,
     CLOSE_WRITE,
     MODIFY,
@@ -38,6 +39,7 @@ from clew.documents.ids import Uid
 from clew.prov.cluster.watch_looks import UNWATCHED, WATCHED, WATCHED_TO_END
 from clew.prov.events import AnyEvent, Content, Gap, Generated, Invalidated, Looked, Used
 from clew.witness.tracer_binary import LAYER
+from clew.witness.volumes.accesses import FileAccess
 from clew.witness.volumes.selection import ContentRule, Policy, Rule
 from clew.witness.volumes.volumes import claim_volume
 
@@ -235,12 +237,13 @@ def test_a_pod_that_writes_what_an_earlier_one_left_has_no_gap(start: Callable[.
     assert not [event for event in events if isinstance(event, Gap)]
 
 
-def test_a_write_that_is_reported_after_its_end_is_one_write(tmp_path: Path) -> None:
-    """The kernel merges closing with opening, and puts it before what happened between them."""
+@pytest.fixture
+def translated(tmp_path: Path) -> Iterator[Callable[..., list[FileAccess]]]:
+    """The accesses that events of the files `x` and `y` mean, in a container that ended."""
     (tmp_path / "x").write_text("x")
     (tmp_path / "y").write_text("y")
     places = (tmp_path, tmp_path / "x", tmp_path / "y")
-    directory, file, other = (os.open(one, os.O_RDONLY) for one in places)
+    directory, x, y = (os.open(one, os.O_RDONLY) for one in places)
     mount = PlannedMount(VOLUME, b"/data", b"", False)
     (entry,) = parse_mounts(b"31 1 8:1 / /data rw - ext4 x rw")
     planned = PlannedContainer("main", False, "", (mount,))
@@ -249,16 +252,47 @@ def test_a_write_that_is_reported_after_its_end_is_one_write(tmp_path: Path) -> 
     watched = WatchedContainer(Uid("p/c"), pod, planned, process, 0, EventGroup())
     watched.mounts.append(WatchedMount(mount, VolumeMount(directory), entry))
     translator = AccessTranslator(watched, lambda *_: True, Counter())
-    event = FileEvent(OPEN | CLOSE_WRITE, 1, handle_of(directory), b"x", handle_of(file))
-    read = FileEvent(OPEN | CLOSE_NOWRITE, 1, handle_of(directory), b"y", handle_of(other))
-    events = [event, event._replace(mask=MODIFY), read]
-    first, access = translator.translate(iter(events), 5)
-    assert not first.written
-    assert access.written and access.closed and access.at > first.at
-    assert list(translator.long_writes(10**18)) == []
-    os.close(file)
-    os.close(other)
+    handles = {b"x": handle_of(x), b"y": handle_of(y)}
+
+    def translate(*seen: tuple[int, bytes]) -> list[FileAccess]:
+        """From masks and names."""
+        parent = handle_of(directory)
+        events = [FileEvent(mask, 1, parent, name, handles[name]) for mask, name in seen]
+        accesses = list(translator.translate(iter(events), 5))
+        assert list(translator.long_writes(10**18)) == []
+        return accesses
+
+    yield translate
+    os.close(x)
+    os.close(y)
     watched.close()
+
+
+def test_a_write_that_is_reported_after_its_end_is_one_write(
+    translated: Callable[..., list[FileAccess]],
+) -> None:
+    """The kernel merges closing with opening, and puts it before what happened between them."""
+    read, write = translated(
+        (OPEN | CLOSE_WRITE, b"x"), (MODIFY, b"x"), (OPEN | CLOSE_NOWRITE, b"y")
+    )
+    assert (read.path, read.written) == (b"/y", False)
+    assert (write.path, write.written, write.closed) == (b"/x", True, True)
+    assert write.at > read.at
+
+
+def test_a_write_that_was_merged_comes_before_the_read_by_another_process(
+    translated: Callable[..., list[FileAccess]],
+) -> None:
+    """The kernel merges events of one process only."""
+    accesses = translated(
+        (MODIFY | CLOSE_WRITE, b"x"), (ACCESS | CLOSE_NOWRITE, b"y"), (ACCESS | CLOSE_NOWRITE, b"x")
+    )
+    assert [(one.path, one.written) for one in accesses] == [
+        (b"/y", False),
+        (b"/x", True),
+        (b"/x", False),
+    ]
+    assert sorted({one.at for one in accesses}) == [one.at for one in accesses]
 
 
 @pytest.mark.parametrize("layer", [False, True])

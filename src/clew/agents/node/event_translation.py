@@ -73,9 +73,9 @@ class AccessTranslator:
     def translate(self, events: Iterator[FileEvent], at: int) -> Iterator[FileAccess]:
         """The accesses of a batch that began at this time; each later than the one before."""
         self._closed.clear()
-        merged: list[FileAccess] = []
-        number = 0
-        for number, event in enumerate(events):
+        merged: dict[bytes, FileAccess] = {}
+        now = at
+        for event in events:
             self._counts["events"] += 1
             if event.mask & OVERFLOW:
                 self.overflowed = True
@@ -86,14 +86,21 @@ class AccessTranslator:
                 continue
             mount, path = located
             key = mount.planned.volume.key
-            if self._is_selected(key, path):
-                access = self._access(event, mount, path, at + number)
-                if access is not None and access.written and event.mask != CLOSE_WRITE:
-                    merged.append(access)
-                elif access is not None:
-                    yield access
+            if not self._is_selected(key, path):
+                continue
+            now += 2
+            access = self._access(event, mount, path, now)
+            if access is None:
+                continue
+            # Another process of the container continues with what was written.
+            if (before := merged.pop(event.handle, None)) is not None:
+                yield msgspec.structs.replace(before, at=now - 1)
+            if access.written and event.mask != CLOSE_WRITE:
+                merged[event.handle] = access
+            else:
+                yield access
         # The kernel puts the end of a write where it began. What was read since may be in it.
-        for later, access in enumerate(merged, start=at + number + 1):
+        for later, access in enumerate(merged.values(), start=now + 1):
             yield msgspec.structs.replace(access, at=later)
 
     def long_writes(self, now: int) -> Iterator[FileAccess]:
