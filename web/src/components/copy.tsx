@@ -1,18 +1,11 @@
 import { Check, Copy } from "lucide-react";
-import { useState } from "react";
 import { IconButton } from "./button";
-
-const SHOWN_MILLISECONDS = 1500;
+import { useCopy } from "./copy-text";
 
 export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
-  const [copied, setCopied] = useState(false);
-  async function copy() {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), SHOWN_MILLISECONDS);
-  }
+  const [copied, copy] = useCopy();
   return (
-    <IconButton label={copied ? "Copied" : label} onClick={copy} className="px-1.5">
+    <IconButton label={copied ? "Copied" : label} onClick={() => copy(text)} className="px-1.5">
       {copied ? <Check size={15} aria-hidden /> : <Copy size={15} aria-hidden />}
     </IconButton>
   );

@@ -25,6 +25,9 @@ class AccessToken(Document, frozen=True, kw_only=True):
 class AccessTokens(Document, frozen=True, kw_only=True):
     tokens: tuple[AccessToken, ...]
     """Newest first."""
+    may_choose_user: bool
+    """Whether a new token can be for any user of the cluster. If not, there is no cluster, or a
+    gateway says who makes the token."""
 
 
 class NewAccessToken(Document, frozen=True, kw_only=True):

@@ -52,6 +52,12 @@ def choose_token_user(service: Service, request: Request, wanted: str | None) ->
     return own
 
 
+def may_choose_token_user(service: Service) -> bool:
+    """Whether `choose_token_user` takes any user, and it matters."""
+    on_cluster = service.backend is not None and service.backend.kind == "cluster"
+    return on_cluster and service.settings.user_header is None
+
+
 def _find_users(settings: Settings, request: Request) -> tuple[ClusterUser, ...]:
     """All of these must be allowed to read a namespace; if there are none, nothing is read."""
     if settings.user_header is not None and settings.user_header in request.headers:

@@ -71,6 +71,7 @@ def test_an_access_token_reads_for_its_user(client: TestClient) -> None:
     for headers in ({"x-user": "a"}, {}):
         refused = client.post("/api/v1/tokens", json=wanted, headers=headers)
         assert refused.status_code == 403
+    assert client.get("/api/v1/tokens").json()["may_choose_user"] is False
 
 
 def test_without_a_gateway_an_access_token_reads_no_more_than_its_user(
@@ -79,6 +80,7 @@ def test_without_a_gateway_an_access_token_reads_no_more_than_its_user(
     settings = replace(served.service.settings, user_header=None, groups_header=None)
     monkeypatch.setattr(served.service, "settings", settings)
     assert find_readable(client, {}) == {"a/publish"}  # the project's own token
+    assert client.get("/api/v1/tokens").json()["may_choose_user"] is True
     for user, seen in ((None, set()), ("a", {"a/publish"}), ("b", set())):
         token = make_token(client, user, {})
         assert find_readable(client, {"Authorization": f"Bearer {token}"}) == seen

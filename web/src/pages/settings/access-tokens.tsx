@@ -55,7 +55,9 @@ export function AccessTokens() {
       {tokens.data && tokens.data.tokens.length > 0 && (
         <TokenTable tokens={tokens.data.tokens} onRevoke={setRevoking} />
       )}
-      {creating && <NewToken onClose={() => setCreating(false)} />}
+      {creating && tokens.data && (
+        <NewToken mayChooseUser={tokens.data.may_choose_user} onClose={() => setCreating(false)} />
+      )}
       {revoking && (
         <ConfirmDialog
           open
@@ -98,9 +100,15 @@ function TokenTable({
         <tbody>
           {tokens.map((token) => (
             <tr key={token.id} className="border-b border-line last:border-0">
-              <td className="max-w-72 truncate py-1.5 pr-4 font-medium" title={token.name}>
+              <td className="max-w-72 truncate py-1.5 pr-4 font-medium" title={describe(token)}>
                 <bdi>{token.name}</bdi>
                 {token.scope === "observe" && <span className="text-quiet"> (agent)</span>}
+                {token.kubernetes_user && (
+                  <span className="text-quiet">
+                    {" "}
+                    (for <bdi>{token.kubernetes_user}</bdi>)
+                  </span>
+                )}
               </td>
               <td className="py-1.5 pr-4">
                 <Time at={token.created} />
@@ -130,20 +138,27 @@ function TokenTable({
   );
 }
 
-function NewToken({ onClose }: { onClose: () => void }) {
+function describe({ name, kubernetes_user: user }: AccessToken): string {
+  return user ? `${name} (for ${user})` : name;
+}
+
+function NewToken({ mayChooseUser, onClose }: { mayChooseUser: boolean; onClose: () => void }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
   const [days, setDays] = useState(30);
   const [scope, setScope] = useState<AccessToken["scope"]>("all");
+  const [user, setUser] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const [created, setCreated] = useState<string | null>(null);
+  const readsNamespaces = mayChooseUser && scope === "all";
   async function create(event: FormEvent) {
     event.preventDefault();
     setBusy(true);
     setError(null);
     try {
-      const body = { name: name.trim(), days, scope };
+      const kubernetes_user = (readsNamespaces && user.trim()) || null;
+      const body = { name: name.trim(), days, scope, kubernetes_user };
       const made = await unwrap(api.POST("/api/v1/tokens", { body }));
       setCreated(made.token);
       await client.invalidateQueries({ queryKey: KEY });
@@ -184,6 +199,23 @@ function NewToken({ onClose }: { onClose: () => void }) {
             <option value="observe">Agent of a cluster</option>
           </Select>
         </Field>
+        {readsNamespaces && (
+          <Field
+            label="Kubernetes user"
+            hint="The token shows the lineage of the namespaces that this user may read. Without a user, of none."
+          >
+            <Input
+              value={user}
+              maxLength={1000}
+              pattern="\s*[!-~]*\s*"
+              title="A user's name has no spaces."
+              placeholder="alice or system:serviceaccount:NAMESPACE:NAME"
+              autoComplete="off"
+              spellCheck={false}
+              onChange={(event) => setUser(event.target.value)}
+            />
+          </Field>
+        )}
         {error !== null && <ErrorCard error={error} />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>

@@ -15,7 +15,11 @@ from clew.documents.project.web_settings import AccessToken, AccessTokens, NewAc
 from clew.server.catalogue import access_tokens
 from clew.server.catalogue.access_tokens import StoredToken
 from clew.server.http.access_tokens import new_token
-from clew.server.http.namespace_access import LONGEST_NAME, choose_token_user
+from clew.server.http.namespace_access import (
+    LONGEST_NAME,
+    choose_token_user,
+    may_choose_token_user,
+)
 from clew.server.v1.dependencies import Owner, ServiceDep
 from clew.server.v1.document_router import DocumentRouter
 
@@ -57,7 +61,9 @@ def list_access_tokens(service: ServiceDep) -> AccessTokens:
     """The names and times of all access tokens, also of those that have expired."""
     with service.graph() as graph:
         found = access_tokens.list_tokens(graph)
-    return AccessTokens(tokens=tuple(map(_describe, found)))
+    return AccessTokens(
+        tokens=tuple(map(_describe, found)), may_choose_user=may_choose_token_user(service)
+    )
 
 
 @router.post("/tokens", status_code=201)

@@ -3,6 +3,7 @@ import { Check, Copy } from "lucide-react";
 import { useState } from "react";
 import type { Schemas } from "@/api/client";
 import { Button } from "@/components/button";
+import { useCopy } from "@/components/copy-text";
 import { EmptyState } from "@/components/feedback";
 import { formatNumber, formatValue } from "@/pages/runs/values";
 import { Swatch } from "../entry-list";
@@ -24,7 +25,6 @@ const TITLES: Record<Section["name"], string> = {
 };
 const SHOWN_ROWS = 100;
 const LONGEST = 160;
-const COPIED_MILLISECONDS = 1500;
 
 interface Props {
   comparison: Comparison;
@@ -201,20 +201,15 @@ function Cell({
 
 /** A click copies the whole value, of which only the beginning is shown. */
 function CopyableValue({ value }: { value: unknown }) {
-  const [copied, setCopied] = useState(false);
+  const [copied, copy] = useCopy();
   const whole = typeof value === "string" ? value : JSON.stringify(value);
   const Icon = copied ? Check : Copy;
-  async function copy() {
-    await navigator.clipboard.writeText(whole);
-    setCopied(true);
-    setTimeout(() => setCopied(false), COPIED_MILLISECONDS);
-  }
   return (
     <button
       type="button"
       title={copied ? "Copied" : `Copy: ${whole.slice(0, 500)}`}
       className="group inline-flex max-w-full items-start gap-1 rounded px-2 py-1 text-left hover:bg-sunken"
-      onClick={copy}
+      onClick={() => copy(whole)}
     >
       <span className="min-w-0 break-words [overflow-wrap:anywhere]">{shorten(value)}</span>
       <Icon

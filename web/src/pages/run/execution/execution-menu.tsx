@@ -3,6 +3,7 @@ import { Ellipsis } from "lucide-react";
 import { useState } from "react";
 import { api } from "@/api/client";
 import { IconButton } from "@/components/button";
+import { copyAndAnnounce } from "@/components/copy-text";
 import { ConfirmDialog } from "@/components/overlays/dialog";
 import { Menu } from "@/components/overlays/menu";
 import { ExportMenu } from "../export-menu";
@@ -46,7 +47,7 @@ export function ExecutionMenu({ execution }: { execution: Execution }) {
           },
           {
             label: "Copy the uid",
-            onSelect: () => void navigator.clipboard.writeText(execution.uid),
+            onSelect: () => void copyAndAnnounce(execution.uid, "The uid"),
           },
           {
             label: "Delete…",

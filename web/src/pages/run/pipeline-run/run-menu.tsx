@@ -4,6 +4,7 @@ import { Ellipsis } from "lucide-react";
 import { useState } from "react";
 import { fetchJson, sendJson } from "@/api/client";
 import { IconButton } from "@/components/button";
+import { copyAndAnnounce } from "@/components/copy-text";
 import { ConfirmDialog } from "@/components/overlays/dialog";
 import { Menu } from "@/components/overlays/menu";
 import { isActive, type Run } from "./use-run";
@@ -29,7 +30,7 @@ export function RunMenu({ run, onError }: { run: Run; onError: (error: unknown) 
             onSelect: () =>
               void navigate({ to: "/tensorboards/new", search: { run: run.id ?? run.uid } }),
           },
-          { label: "Copy the uid", onSelect: () => void navigator.clipboard.writeText(run.uid) },
+          { label: "Copy the uid", onSelect: () => void copyAndAnnounce(run.uid, "The uid") },
           {
             label: "Archive",
             disabled: !requested || isActive(run),

@@ -2,6 +2,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Ellipsis } from "lucide-react";
 import { useState } from "react";
 import { IconButton } from "@/components/button";
+import { copyAndAnnounce } from "@/components/copy-text";
 import { Menu, type MenuItem } from "@/components/overlays/menu";
 import { archiveRuns, isExecution } from "../actions/bulk-actions";
 import { NoteDialog, RemoveDialog, TagDialog } from "../actions/bulk-dialogs";
@@ -24,7 +25,7 @@ export function RowMenu({
   const items: MenuItem[] = [
     { label: "Open", onSelect: () => navigate({ to: "/runs/$id", params: { id } }) },
     { label: "Show lineage", onSelect: () => navigate({ to: "/lineage", search: { target: id } }) },
-    { label: "Copy id", onSelect: () => void navigator.clipboard.writeText(id) },
+    { label: "Copy id", onSelect: () => void copyAndAnnounce(id, "The id") },
   ];
   if (of) {
     items.push({
