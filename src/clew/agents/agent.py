@@ -1,11 +1,13 @@
 """Run a witness and the delivery of what it sees, until a signal or the end of its input.
 
 The witness runs in the calling thread, the sender in another. At the end everything in the spool is
-sent once more; what cannot be sent stays there for the next start.
+sent once more; what cannot be sent stays there for the next start. A signal limits the time for
+this: while a node agent waits for a server that hangs, nobody watches the containers of its node.
 """
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +20,12 @@ from clew.agents.destinations import Destination, ProjectDestination, ServerDest
 from clew.agents.sender import Sender
 from clew.agents.spool import Spool
 from clew.api.project_context import ProjectState
+from clew.errors import Busy
 from clew.settings import Settings
+
+_LOG = logging.getLogger("clew.agents")
+LAST_SECONDS = 5.0
+"""For an agent whose spool outlives it: how long it may go on sending after a signal."""
 
 
 class Witness(Protocol):
@@ -29,9 +36,15 @@ class Witness(Protocol):
 
 
 def run_agent(
-    witness: Witness, spool: Spool, open_destination: Callable[[], Destination]
+    witness: Witness,
+    spool: Spool,
+    open_destination: Callable[[], Destination],
+    *,
+    last_seconds: float | None = None,
 ) -> Sender:
-    """Run the witness to its end, and the sender beside it; returns the sender with its counts."""
+    """Run the witness to its end, and the sender beside it; returns the sender with its counts.
+    `last_seconds`: how long the sender may go on after a signal; None: until its grace period ends.
+    """
     sending_ends = threading.Event()
     senders: list[Sender] = []
     failures: list[BaseException] = []
@@ -49,16 +62,20 @@ def run_agent(
             stopping.set()
 
     with _signals() as stopping:
-        thread = threading.Thread(target=send, name="clew-sender")
+        thread = threading.Thread(target=send, name="clew-sender", daemon=True)
         thread.start()
         try:
             witness.run(stopping)
         finally:
             sending_ends.set()
             spool.wake()
-            thread.join()
+            thread.join(last_seconds if stopping.is_set() else None)
     if failures:
         raise failures[0]
+    if not senders:
+        raise Busy("the destination could not be opened in time", hint="the spool is kept")
+    if thread.is_alive():
+        _LOG.warning("no answer yet: %d batches stay in the spool", len(spool.list_batches()))
     return senders[0]
 
 

@@ -1,5 +1,6 @@
 """The spool and the sender: nothing is lost or left over, whatever fails."""
 
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
+from clew.agents.agent import run_agent
 from clew.agents.sender import Sender
 from clew.agents.spool import REFUSED_SHARE, Spool
 from clew.documents.ids import Digest, Locator, Uid
@@ -102,6 +104,29 @@ def test_an_outage_loses_nothing(spool: Spool) -> None:
     sender.run(stopping)
 
     assert [event.execution for event in taker.taken] == PODS[:2]
+
+
+def test_an_agent_ends_although_the_server_hangs(spool: Spool) -> None:
+    """What was not confirmed stays for the next start."""
+    asked, answered = threading.Event(), threading.Event()
+
+    class Hanging(Taker):
+        def deliver(self, events: Sequence[AnyEvent], contents: Store) -> None:
+            asked.set()
+            answered.wait(60)
+
+    class Witness:
+        def run(self, stopping: threading.Event) -> None:
+            spool.append([begin(PODS[0])])
+            asked.wait()
+            signal.raise_signal(signal.SIGTERM)
+            assert stopping.is_set()
+
+    try:
+        run_agent(Witness(), spool, Hanging, last_seconds=0.1)
+        assert len(spool.list_batches()) == 1
+    finally:
+        answered.set()
 
 
 def test_a_refused_execution_does_not_hold_up_others(spool: Spool, tmp_path: Path) -> None:

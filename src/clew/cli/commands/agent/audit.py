@@ -81,7 +81,13 @@ def command(
     import socket
 
     from clew import settings as environment
-    from clew.agents.agent import Witness, find_destination, run_agent, state_directory
+    from clew.agents.agent import (
+        LAST_SECONDS,
+        Witness,
+        find_destination,
+        run_agent,
+        state_directory,
+    )
     from clew.agents.audit.ingestion import AuditIngestion, AuditLog
     from clew.agents.spool import Spool
     from clew.errors import UsageError
@@ -112,7 +118,7 @@ def command(
                 listen, ingestion, certificate=certificate, key=key, token_file=token_file
             )
             print_message(f"clew: listening on {witness.address}; stop with Ctrl-C")
-        sender = run_agent(witness, spool, destination)
+        sender = run_agent(witness, spool, destination, last_seconds=LAST_SECONDS)
         waiting = len(spool.list_batches())
     finally:
         spool.close()

@@ -81,7 +81,7 @@ def command(
     import socket
 
     from clew import settings as environment
-    from clew.agents.agent import find_destination, run_agent, state_directory
+    from clew.agents.agent import LAST_SECONDS, find_destination, run_agent, state_directory
     from clew.agents.node.node_agent import make_witness
     from clew.agents.spool import Spool
     from clew.server.log_format import configure
@@ -108,7 +108,7 @@ def command(
             kubelet=kubelet,
         )
         print_message("clew: watching the Pods of this node; stop with Ctrl-C")
-        sender = run_agent(witness, spool, destination)
+        sender = run_agent(witness, spool, destination, last_seconds=LAST_SECONDS)
         waiting = len(spool.list_batches())
     finally:
         spool.close()
