@@ -30,14 +30,20 @@ class NodePods:
     """Follows the Pods of a node in a thread."""
 
     def __init__(
-        self, node: str, changed: Callable[[Json], None], removed: Callable[[str], None]
+        self,
+        node: str,
+        changed: Callable[[Json], None],
+        removed: Callable[[str], None],
+        connected: Callable[[bool], None] = lambda _: None,
     ) -> None:
-        """`changed` is called with every Pod that appears or changes, in the thread of the watch;
-        `removed` with the uid of one that is gone."""
+        """In the thread of the watch, `changed` is called with every Pod that appears or changes,
+        `removed` with the uid of one that is gone, and `connected` with whether the API server
+        tells of changes: True when all present Pods are known, False when it is away."""
         self._api = Client(timeout=_TIMEOUT)
         self._node = node
         self._changed = changed
         self._removed = removed
+        self._connected = connected
         self._known: dict[str, str] = {}
         self._listed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kubernetes-pods", daemon=True)
@@ -67,6 +73,7 @@ class NodePods:
                 self._watch(self._list())
             except _FAILURES as error:
                 _LOG.warning("cannot watch the Pods of %s: %s", self._node, error)
+                self._connected(False)
                 pause.wait(_RETRY_SECONDS)
 
     def _list(self) -> str:
@@ -77,6 +84,7 @@ class NodePods:
             self._see(pod)
         for uid in gone:
             self._forget(uid)
+        self._connected(True)
         self._listed.set()
         return str(listed.resourceVersion)
 

@@ -58,7 +58,7 @@ class PodPlans:
         self._sidecars = sidecars
         self._claims: dict[tuple[str, str], BoundClaim] = {}
         self._plans: dict[Uid, PlannedPod] = {}
-        self.pods = NodePods(node, self._see, self._forget)
+        self.pods = NodePods(node, self._see, self._forget, sidecars.set_connected)
 
     def find(self, uid: Uid) -> PlannedPod | None:
         return self._plans.get(uid)

@@ -7,6 +7,7 @@ is seen, and held open until all of it was read, also when Kubernetes has remove
 import logging
 import queue
 import threading
+import time
 from pathlib import Path
 
 from clew.agents.sidecars.log_files import LogDirectory
@@ -54,6 +55,7 @@ class NodeLogs:
         self._logs: dict[str, PodLog] = {}
         self._gone: set[str] = set()
         self._reported: set[str] = set()
+        self._connected_at: int | None = 0
         self.lines = 0
         self.unreadable = 0
 
@@ -64,6 +66,11 @@ class NodeLogs:
     def forget(self, uid: str) -> None:
         """A Pod of this node was removed."""
         self._changes.put((uid, None))
+
+    def set_connected(self, connected: bool) -> None:
+        """Whether the API server tells of changes. While it is away, no container counts as unknown
+        for good."""
+        self._connected_at = time.time_ns() if connected else None
 
     def run(self, stopping: threading.Event) -> None:
         while not stopping.is_set():
@@ -96,7 +103,7 @@ class NodeLogs:
         gone = uid in self._gone
         before = log.lines, log.unreadable
         try:
-            found = log.read(last=gone)
+            found = log.read(last=gone, connected_at=self._connected_at)
         except OSError as error:
             _LOG.error("the log of the sidecar of %s cannot be read: %s", uid, error)
             found = False

@@ -26,7 +26,8 @@ _LOG = logging.getLogger("clew.agents")
 _PIECE_BYTES = 1 << 20
 _HEAD_BYTES = 4096
 _PATIENCE = 10 * 10**9
-"""How long a line waits for the API server to name the container that was running."""
+"""How long a line waits for the API server to name the container that was running. It counts while
+the API server can be reached: an outage must not change to whom a request is attributed."""
 _LATE = 5 * 10**9
 """When a minute is over: Envoy writes its lines within half a second."""
 _FOREVER = 2**62
@@ -49,6 +50,7 @@ class PodLog:
         self._spool = spool
         self._checkpoint = _load(checkpoint)
         self._context: PodContext | None = None
+        self._connected_at: int | None = 0
         self.lines = 0
         self.unreadable = 0
 
@@ -59,9 +61,11 @@ class PodLog:
     def set_context(self, context: PodContext | None) -> None:
         self._context = context
 
-    def read(self, *, last: bool = False) -> bool:
+    def read(self, *, last: bool = False, connected_at: int | None = 0) -> bool:
         """Read one piece; False if there was nothing to read. Raises Full if the spool is.
-        `last`: the Pod is gone, so nothing more is waited for."""
+        `last`: the Pod is gone, so nothing more is waited for. `connected_at`: since when the API
+        server tells of the Pod; None while it is away."""
+        self._connected_at = connected_at
         if self._context is None:
             return False
         try:
@@ -169,11 +173,17 @@ class PodLog:
             events += fold.report_lost(now // MINUTE * MINUTE, _REQUESTS, why)
             return True
         known = self._context.containers_at(line.began)
-        if not known and not last and now - line.began < _PATIENCE:
+        if not known and not last and not self._has_waited(line.began, now):
             return False
         self.lines += 1
         events += fold.add(line)
         return True
+
+    def _has_waited(self, began: int, now: int) -> bool:
+        """Whether the API server had the time to name the container of a request."""
+        if self._connected_at is None:
+            return False
+        return now - max(began, self._connected_at) >= _PATIENCE
 
     def _save(self) -> None:
         part = self._path.with_suffix(".part")

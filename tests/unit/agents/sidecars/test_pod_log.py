@@ -209,6 +209,25 @@ def test_a_full_spool_leaves_the_log_unread(reader: Reader) -> None:
     assert reader.written() == [1]
 
 
+def test_a_request_waits_for_the_api_server_to_name_its_container(reader: Reader) -> None:
+    """However long that is away: the request is old when it answers again."""
+    reader.write(1)
+    spool = Spool(reader.folder / "spool")
+    kubelet = reader.folder / "kubelet"
+    logs = NodeLogs(spool, reader.folder / "state", policy=EVERYTHING, kubelet=kubelet)
+    logs.see(pod(containerStatuses=[]))
+    for connected in (False, True):
+        logs.set_connected(connected)
+        while logs.read_available():
+            pass
+        assert logs.lines == 0
+    logs.see(pod())
+    assert logs.read_available()
+    spool.close()
+    (made,) = (one for one in reader.events() if isinstance(one, Generated))
+    assert made.activity == f"{POD}/{'c' * 64}"
+
+
 def test_what_was_lost_is_a_gap(reader: Reader) -> None:
     reader.write(1)
     reader.read()
