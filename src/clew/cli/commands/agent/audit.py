@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
+from clew.cli.commands.agent.options import MB, spool_limit_option, state_option
 from clew.cli.options import json_option
 from clew.cli.output import print_json, print_message
-
-_MB = 1 << 20
 
 
 @click.command(
@@ -43,20 +42,8 @@ _MB = 1 << 20
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="With --listen: a file with the bearer token that the API server sends.",
 )
-@click.option(
-    "--state",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where the spool and the checkpoint are kept; default: in the project, or with "
-    "CLEW_SERVER in the user's state directory.",
-)
-@click.option(
-    "--spool-limit",
-    default=2048,
-    show_default=True,
-    type=click.IntRange(min=64),  # a batch must fit
-    metavar="MB",
-    help="The largest size of the spool; the agent reads on when there is room.",
-)
+@state_option("the spool and the checkpoint")
+@spool_limit_option(2048, when_full="the agent reads on when there is room", smallest=64)
 @json_option
 def command(
     log: Path | None,
@@ -102,7 +89,7 @@ def command(
     settings = environment.load()
     state = state or state_directory(settings, "audit")
     destination = find_destination(settings)
-    spool = Spool(state / "spool", limit=spool_limit * _MB)
+    spool = Spool(state / "spool", limit=spool_limit * MB)
     try:
         source = f"{socket.gethostname()}:{log.absolute() if log else listen}"
         ingestion = AuditIngestion(state, spool, source=source, patterns=settings.redact)

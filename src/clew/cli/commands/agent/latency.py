@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from clew.cli.commands.agent.options import node_name_option
 from clew.cli.options import json_option
 from clew.cli.output import print_json, print_message
 
@@ -15,12 +16,7 @@ from clew.cli.output import print_json, print_message
     short_help="Measure the latencies from this node to the locations of clients.",
     epilog="Example: clew agent latency --node worker-1 --locations /etc/clew-locations",
 )
-@click.option(
-    "--node",
-    "name",
-    envvar="NODE_NAME",
-    help="The name of this node in Kubernetes; default: NODE_NAME, else the host name.",
-)
+@node_name_option
 @click.option(
     "--locations",
     required=True,

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import click
 
+from clew.cli.commands.agent.options import (
+    MB,
+    node_name_option,
+    read_policy,
+    spool_limit_option,
+    state_option,
+)
 from clew.cli.options import json_option
 from clew.cli.output import print_json, print_message
-
-_MB = 1 << 20
-_MAX_POLICY = 1 << 20
 
 
 @click.command(
@@ -18,12 +22,7 @@ _MAX_POLICY = 1 << 20
     short_help="Record which files on volumes the Pods of this node read and write.",
     epilog="Example: clew agent node --node worker-1 --policy policy.toml",
 )
-@click.option(
-    "--node",
-    "name",
-    envvar="NODE_NAME",
-    help="The name of this node in Kubernetes; default: NODE_NAME, else the host name.",
-)
+@node_name_option
 @click.option(
     "--policy",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -40,20 +39,8 @@ _MAX_POLICY = 1 << 20
     type=click.Path(file_okay=False, path_type=Path),
     help="The kubelet's directory, where the logs of sidecars are; default: /var/lib/kubelet.",
 )
-@click.option(
-    "--state",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where the spool and the numbers of versions are kept; default: in the project, or with "
-    "CLEW_SERVER in the user's state directory.",
-)
-@click.option(
-    "--spool-limit",
-    default=2048,
-    show_default=True,
-    type=click.IntRange(min=1),
-    metavar="MB",
-    help="The largest size of the spool; what does not fit is counted and reported as a gap.",
-)
+@state_option("the spool and the numbers of versions")
+@spool_limit_option(2048, when_full="what does not fit is counted and reported as a gap")
 @json_option
 def command(
     name: str | None,
@@ -85,25 +72,20 @@ def command(
     from clew.agents.node.node_agent import make_witness
     from clew.agents.spool import Spool
     from clew.server.log_format import configure
-    from clew.witness.volumes.selection import Policy, parse_policy
 
     configure()
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # it logs every request
     settings = environment.load()
-    chosen = Policy()
-    if policy is not None:
-        with open(policy, "rb") as file:
-            chosen = parse_policy(file.read(_MAX_POLICY + 1))
     state = state or state_directory(settings, "node")
     destination = find_destination(settings)
-    spool = Spool(state / "spool", limit=spool_limit * _MB)
+    spool = Spool(state / "spool", limit=spool_limit * MB)
     try:
         witness = make_witness(
             settings,
             spool,
             state,
             node=name or socket.gethostname(),
-            policy=chosen,
+            policy=read_policy(policy),
             cgroup=cgroup,
             kubelet=kubelet,
         )

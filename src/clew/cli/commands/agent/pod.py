@@ -6,11 +6,9 @@ from pathlib import Path
 
 import click
 
+from clew.cli.commands.agent.options import MB, read_policy, spool_limit_option
 from clew.cli.options import json_option
 from clew.cli.output import print_json, print_message
-
-_MB = 1 << 20
-_MAX_POLICY = 1 << 20
 
 
 @click.command(
@@ -30,14 +28,7 @@ _MAX_POLICY = 1 << 20
     type=click.Path(file_okay=False, path_type=Path),
     help="Where the spool is; default: in the user's state directory.",
 )
-@click.option(
-    "--spool-limit",
-    default=1024,
-    show_default=True,
-    type=click.IntRange(min=1),
-    metavar="MB",
-    help="The largest size of the spool; what does not fit is counted and reported as a gap.",
-)
+@spool_limit_option(1024, when_full="what does not fit is counted and reported as a gap")
 @json_option
 def command(
     namespace: str,
@@ -64,18 +55,14 @@ def command(
     from clew.agents.spool import Spool
     from clew.kube.own_pod import OwnPod
     from clew.server.log_format import configure
-    from clew.witness.volumes.selection import Policy, parse_policy
 
     configure()
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # it logs every request
     settings = environment.load()
-    chosen = Policy()
-    if policy is not None and policy.exists():
-        with open(policy, "rb") as file:
-            chosen = parse_policy(file.read(_MAX_POLICY + 1))
+    chosen = read_policy(policy if policy and policy.exists() else None)
     state = state or state_directory(settings, "pod")
     destination = find_destination(settings)
-    spool = Spool(state / "spool", limit=spool_limit * _MB)
+    spool = Spool(state / "spool", limit=spool_limit * MB)
     try:
         agent = PodAgent(OwnPod(namespace, name), spool, state, chosen)
         print_message(f"clew: watching the containers of {namespace}/{name}")
