@@ -6,6 +6,11 @@ from typing import NamedTuple
 from clew.placement.expected_latencies import ExpectedLatencies
 from clew.placement.request import MAX_MS, Request
 
+COMPONENT = "clew-scheduler"
+"""The source of events that explain a placement."""
+REASONS = ("PlacedByLatency", "PlacedWithReservations")
+"""Of these events: the second if a note is in it, or latency did not count."""
+
 
 class Consideration(NamedTuple):
     """What was considered when a Pod was placed."""
@@ -23,6 +28,10 @@ class Consideration(NamedTuple):
 class Explanation(NamedTuple):
     message: str
     warning: bool
+
+    @property
+    def reason(self) -> str:
+        return REASONS[self.warning]
 
 
 def explain(considered: Consideration, node: str) -> Explanation:

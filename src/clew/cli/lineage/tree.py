@@ -121,7 +121,7 @@ class _TreePrinter:
 
     def _line(self, point: Point) -> str:
         if point.kind == "process":
-            return f"{point.title}  {dim(point.short_id)}{self._ending(point)}"
+            return f"{point.title}  {dim(point.short_id)}{_place(point)}{self._ending(point)}"
         return point.title + self._ending(point)
 
     def _ending(self, point: Point) -> str:
@@ -160,6 +160,14 @@ def _summarize_installed(installed: list[Point], hidden: int) -> str:
     if packages and not hidden:
         of = next(iter(packages)) if len(packages) == 1 else f"{len(packages)} packages"
     return f"… {count} file{'s' if count != 1 else ''} of {of} (--all)"
+
+
+def _place(point: Point) -> str:
+    """Where a task of a pipeline ran as a Pod, and why there if a scheduler chose that."""
+    record = point.record
+    if record.get("pod") or not record.get("node"):  # of a Pod, the title says enough
+        return ""
+    return "  " + dim(escape(str(record.get("placement") or f"on {record['node']}")))
 
 
 def _short_digest(point: Point) -> str:

@@ -83,6 +83,9 @@ class Node(Document, frozen=True, kw_only=True):
     image: str | UnsetType | None = UNSET
     """As the Pod names it; its digest is a node of its own."""
     node: str | UnsetType | None = UNSET
+    """Of a cluster; also where a task of a pipeline ran as a Pod."""
+    placement: str | UnsetType = UNSET
+    """Why a task ran on its node, if the latency-aware scheduler chose that."""
     agent: str | UnsetType | None = UNSET
     gaps: tuple[NodeGap, ...] | UnsetType = UNSET
 

@@ -52,6 +52,8 @@ class Task(Document, frozen=True, kw_only=True):
     """The name of the last Pod that ran it; null on one machine."""
     node: str | None = None
     image_digest: str | None = None
+    placement: str | None = None
+    """Why it ran on its node, if the latency-aware scheduler chose that."""
 
 
 class Run(Document, frozen=True, kw_only=True):
@@ -149,6 +151,8 @@ class Why(Document, frozen=True, kw_only=True):
     pod: str | None = None
     node: str | None = None
     image_digest: str | None = None
+    placement: str | None = None
+    """Why it ran on its node, if the latency-aware scheduler chose that."""
 
 
 class LogPart(Document, frozen=True, kw_only=True):

@@ -19,11 +19,10 @@ import httpx2
 
 from clew.kube.objects import Json, format_time
 from clew.kube.scheduler.wire_format import Pod
-from clew.placement.explanation import Explanation
+from clew.placement.explanation import COMPONENT, Explanation
 
 _LOG = logging.getLogger("clew.scheduler")
 CONDITION = "latency.clew.dev/WithinLimit"
-_COMPONENT = "clew-scheduler"
 _MAX_WAITING = 10_000
 _LONGEST_MESSAGE = 1024
 """The longest that Kubernetes accepts."""
@@ -106,14 +105,14 @@ def make_event(pod: Pod, said: Explanation, at: datetime) -> Json:
             "uid": metadata.uid,
         },
         "type": "Warning" if said.warning else "Normal",
-        "reason": "PlacedWithReservations" if said.warning else "PlacedByLatency",
+        "reason": said.reason,
         "message": said.message[:_LONGEST_MESSAGE],
         "count": 1,
         "firstTimestamp": time,
         "lastTimestamp": time,
-        "source": {"component": _COMPONENT},
-        "reportingComponent": _COMPONENT,
-        "reportingInstance": _COMPONENT,
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": COMPONENT,
     }
 
 

@@ -3,6 +3,7 @@
     task_pod       the Pod of one attempt of a task, as typed values
     manifest       its manifest, without IO
     outcome        how a Pod ended, from its status, without IO
+    placement_reason  why the latency-aware scheduler chose its node, without IO
     obstacles      why a Pod does not start, and whether to give it up, without IO
     pod_runner     starts, follows, stops and removes the Pods of one run
     pod_creation   creates one Pod, also where a quota leaves no room yet

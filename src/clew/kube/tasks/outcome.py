@@ -54,6 +54,8 @@ class PodOutcome(Struct, frozen=True, kw_only=True):
     ended: datetime | None = None
     message: str = ""
     """What the helper left as its message."""
+    placement: str | None = None
+    """Why it is on its node, as the latency-aware scheduler said on the Pod."""
 
 
 def find_outcome(pod: Object, now: datetime) -> PodOutcome | None:
@@ -68,7 +70,7 @@ def find_outcome(pod: Object, now: datetime) -> PodOutcome | None:
         return stuck
     until = parse_time(dig(pod, "metadata", "deletionTimestamp"))
     if until and now > until + _SILENT:
-        where = f"its node {known.node} does not answer" if known.node else "it does not go"
+        where = f"its node {known.node} does not answer" if known.node else "it does not terminate"
         return replace(known, problem=f"it was deleted, and {where}", transient=True)
     return None
 
@@ -97,7 +99,7 @@ def never_started(problem: str, *, transient: bool = False) -> PodOutcome:
     return PodOutcome(problem=_cut(problem), transient=transient)
 
 
-_DELETED = "its Pod was deleted by somebody else while it ran"
+_DELETED = "a user or another controller deleted its Pod while it ran"
 
 
 def _describe(pod: Object) -> PodOutcome:
@@ -108,7 +110,7 @@ def _describe(pod: Object) -> PodOutcome:
     image = str(main.get("imageID") or "")
     status = ended.get("exitCode")
     if ended.get("reason") in ("ContainerStatusUnknown", "StartError"):
-        status = None  # a number that nobody returned
+        status = None  # Kubernetes set it; the command did not return it
     message = ended_state(container_status(pod, HELPER)).get("message")
     return PodOutcome(
         status=status,
@@ -126,7 +128,7 @@ def _find_cause(pod: Object, known: PodOutcome) -> tuple[str, bool]:
     if found := _find_disruption(pod):
         return found
     if ended_state(container_status(pod, MAIN)).get("reason") == "ContainerStatusUnknown":
-        return "its node lost it", True
+        return "its node lost the status of the container", True
     if is_deleting(pod):
         return _DELETED, True
     if text := _find_main_failure(pod) or _find_helper_failure(pod, known):

@@ -1,7 +1,7 @@
 """Create the Pods of a run, also where a quota leaves no room yet.
 
-Who created a Pod and was killed creates it again under the same name, gets the answer that there is
-one already, and follows that one.
+A process that was killed after it created a Pod creates it again under the same name. The API
+server answers that the Pod exists, and the process follows that Pod.
 """
 
 import asyncio

@@ -16,6 +16,7 @@ from clew.kube.objects import Json, Key, dig, is_deleting, uid_of
 from clew.kube.pod_status import container_status, ended_state, has_ended, has_started
 from clew.kube.tasks.obstacles import Obstacle, find_obstacle, needs_events
 from clew.kube.tasks.outcome import PodOutcome, find_outcome, never_started, outcome_of_deleted
+from clew.kube.tasks.placement_reason import asks_for_placement, find_placement_reason
 from clew.kube.tasks.pod_creation import PodCreation, Refused
 from clew.kube.tasks.pod_log import PodLog
 from clew.kube.tasks.task_pod import MAIN, TaskPod
@@ -66,6 +67,7 @@ class PodFollower:
         self._obstacle: tuple[str, float] | None = None
         """The name of the obstacle, and since when."""
         self._events: Sequence[Event] = ()
+        self._placement: str | None = None
 
     # -- what happens to it
 
@@ -95,6 +97,8 @@ class PodFollower:
             if not await self._create():
                 return never_started(STOPPED)
             outcome = await self._await_end()
+            await self._note_placement()
+            outcome = replace(outcome, placement=self._placement)
             await self._finish_log()
         except Refused as error:
             return never_started(str(error))
@@ -163,6 +167,7 @@ class PodFollower:
             self._log.end()
         if has_started(main):
             self._start_log()
+            await self._note_placement()
         obstacle = find_obstacle(self._latest, self._events)
         if obstacle is None:
             if has_started(main):
@@ -191,6 +196,13 @@ class PodFollower:
             _LOG.info("the events of %s cannot be read: %s", self.name, error)
             return
         self._events = sorted(map(parse_event, found), key=_last_time)
+
+    async def _note_placement(self) -> None:
+        """Read why the Pod is on its node. Events are kept for an hour, which a task may outlast,
+        so the first look is when it starts."""
+        if self._placement is None and asks_for_placement(self._pod):
+            await self._read_events()
+            self._placement = find_placement_reason(self._events)
 
     async def _delete(self, grace: int) -> bool:
         """Whether there was one."""

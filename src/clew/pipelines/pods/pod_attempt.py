@@ -243,7 +243,7 @@ class PodAttempt:
     def _take(self, outcome: PodOutcome) -> None:
         record = self._record
         record.node, record.image_digest = outcome.node, outcome.image_digest
-        record.status = outcome.status
+        record.status, record.placement = outcome.status, outcome.placement
         if outcome.problem is None or outcome.status == 0:
             result = self._read_result()
             if result is not None:

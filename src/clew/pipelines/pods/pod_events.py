@@ -48,6 +48,8 @@ class PodRecord(Struct, kw_only=True):
     node: str | None = None
     image: str = ""
     image_digest: str | None = None
+    placement: str | None = None
+    """Why it ran on its node, if the latency-aware scheduler chose that."""
     command: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     status: int | None = None
@@ -62,7 +64,11 @@ class PodRecord(Struct, kw_only=True):
     @property
     def facets(self) -> dict[str, object]:
         """Where it ran: also those of the task."""
-        return {"pod": self.pod, "node": self.node, "image_digest": self.image_digest}
+        where: dict[str, object] = {"pod": self.pod, "node": self.node}
+        where["image_digest"] = self.image_digest
+        if self.placement is not None:
+            where["placement"] = self.placement
+        return where
 
 
 def build_events(record: PodRecord, stored: Container[str] = ()) -> list[AnyEvent]:
@@ -99,6 +105,7 @@ def build_events(record: PodRecord, stored: Container[str] = ()) -> list[AnyEven
             name=record.name,
             image=record.image,
             node=record.node,
+            facets={"task_pod": record.facets},
         ),
         *_file_events(record, process, stored),
         Ended(
@@ -170,7 +177,7 @@ def _gap_events(record: PodRecord) -> Iterator[AnyEvent]:
     gap = Gap(execution=uid, n=0, at=record.ended, activity=uid, what="container", why=_UNSEEN)
     yield replace(gap, n=UNSEEN_CONTAINER)
     if record.left_out:
-        why = f"links and what is no file were not stored: {', '.join(record.left_out[:3])}"
+        why = f"links and special files were not stored: {', '.join(record.left_out[:3])}"
         yield replace(gap, n=LEFT_OUT, what="content", why=why)
 
 

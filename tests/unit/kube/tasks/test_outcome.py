@@ -125,11 +125,11 @@ def test_the_task_is_the_cause(found: Json, status: int | None, problem: str) ->
         (pod("Failed", reason="Terminated", message="bye"), "its node was shut down: bye"),
         (
             pod("Failed", main(137, "ContainerStatusUnknown", "The container could not be found")),
-            "its node lost it",
+            "its node lost the status of the container",
         ),
         (
             pod("Failed", DONE, main(143), deleted="2026-03-01T12:00:59Z"),
-            "its Pod was deleted by somebody else while it ran",
+            "a user or another controller deleted its Pod while it ran",
         ),
         (
             pod("Running", container("main", running={}), deleted="2026-03-01T12:00:00Z"),
@@ -197,7 +197,7 @@ def test_a_pod_that_is_gone() -> None:
     """What was seen last decides: it may have ended before it was deleted."""
     outcome = outcome_of_deleted(pod("Running", container("main", running={})), NOW)
     assert outcome.transient
-    assert outcome.problem == "its Pod was deleted by somebody else while it ran"
+    assert outcome.problem == "a user or another controller deleted its Pod while it ran"
     assert (
         outcome_of_deleted(pod("Succeeded", DONE, OK, deleted="2026-03-01T12:00:59Z"), NOW).problem
         is None

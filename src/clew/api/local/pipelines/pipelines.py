@@ -95,6 +95,7 @@ class LocalPipelines(Pipelines):
             pod=task.pod,
             node=task.node,
             image_digest=task.image_digest,
+            placement=task.placement,
             facts=tuple(Fact(**fact) for fact in facts),
         )
 

@@ -65,7 +65,8 @@ def _row(task: Task) -> tuple[str, ...]:
     done = task.state in ("succeeded", "reused")
     reason = task.error or (None if done else task.why)
     made += [f"from {task.reused_from}"] if task.reused_from else []
-    made += [f"on {task.node}"] if task.node else []
+    where = f"on {task.node}" if task.node else None
+    made += [placed] if (placed := task.placement or where) else []
     return (
         task.name,
         task.state,

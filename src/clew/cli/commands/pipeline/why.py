@@ -44,6 +44,8 @@ def command(task: str, facts: bool, as_json: bool) -> None:
     if document.pod:
         digest = f", image {document.image_digest}" if document.image_digest else ""
         print_line(f"  it ran as the Pod {document.pod} on {document.node or 'no node'}{digest}")
+    if document.placement:
+        print_line(f"  it was placed {escape(document.placement)}")
     if not facts:
         count = format_count(len(document.facts), "fact")
         print_message(f"it depends on {count} (--facts)")

@@ -24,13 +24,14 @@ MAX_GAPS = 20
 
 
 class FactFields(TypedDict, total=False):
-    """The fields of a node that only what is of a cluster has."""
+    """The fields of a node that only what is of a cluster has, and tasks that ran as Pods."""
 
     namespace: str | None
     pod: str | None
     container: str | None
     image: str | None
     node: str | None
+    placement: str
     agent: str | None
 
 

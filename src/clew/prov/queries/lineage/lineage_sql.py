@@ -127,7 +127,8 @@ WHERE o.id IN ({}) AND v.id <> o.id
 """
 _ACTIVITIES = """
 SELECT s.id, x.number, s.number, s.uid, s.command, s.exe, s.cwd, s.at, s.kind, s.name,
-       x.made_elsewhere, s.id = s.execution AND s.kind <> 'execution'
+       x.made_elsewhere, s.id = s.execution AND s.kind <> 'execution',
+       CASE WHEN s.kind = 'process' AND s.node IS NOT NULL THEN s.facets END
 FROM started s JOIN execution x ON x.id = s.execution WHERE s.id IN ({})
 """
 

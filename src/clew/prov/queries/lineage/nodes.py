@@ -11,7 +11,7 @@ from clew.documents.ids import Locator, VersionId
 from clew.documents.lineage.lineage import Node, OwnerPackage, SameContent
 from clew.prov.graph import Graph
 from clew.prov.package_urls import describe_package
-from clew.prov.queries.cluster.nodes import describe_facts, label_of
+from clew.prov.queries.cluster.nodes import FactFields, describe_facts, label_of
 from clew.prov.queries.cluster.pods import ActivityFacts
 from clew.prov.queries.formats import (
     STREAM,
@@ -122,7 +122,7 @@ def describe_link(link: Link | None, versions: dict[int, Version]) -> tuple[Same
 def build_activity_node(
     row: tuple[Any, ...], hidden: int, facts: ActivityFacts | None = None
 ) -> Node:
-    _, execution, number, uid, command, exe, cwd, at, kind, name, elsewhere, whole = row
+    _, execution, number, uid, command, exe, cwd, at, kind, name, elsewhere, whole, facets = row
     words = json.loads(command)
     return Node(
         id=execution_id(execution) if whole else process_id(execution, number, uid),
@@ -136,8 +136,22 @@ def build_activity_node(
         started=from_nanoseconds(at),
         hidden=hidden,
         made_elsewhere=bool(elsewhere),
-        **describe_facts(facts),
+        **(describe_facts(facts) or _describe_task_pod(facets)),
     )
+
+
+def _describe_task_pod(facets: str | None) -> FactFields:
+    """Where a task of a pipeline ran as a Pod. `facets`: of the process that stands for the Pod."""
+    found = json.loads(facets) if facets else {}
+    where = found.get("task_pod") if isinstance(found, dict) else None
+    if not isinstance(where, dict):
+        return {}
+    fields: FactFields = {}
+    if isinstance(node := where.get("node"), str):
+        fields["node"] = node
+    if isinstance(placement := where.get("placement"), str):
+        fields["placement"] = placement
+    return fields
 
 
 def build_unrecorded_node(

@@ -240,6 +240,7 @@ class _RunBuilder:
             pod=end.get("pod"),
             node=end.get("node"),
             image_digest=end.get("image_digest"),
+            placement=end.get("placement"),
         )
 
 

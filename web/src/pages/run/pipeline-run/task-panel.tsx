@@ -140,10 +140,11 @@ function TaskEnvironment({ task }: { task: Task }) {
   if (!task.execution) return <NotRun task={task} />;
   if (execution.error) return <ErrorCard error={execution.error} />;
   if (!execution.data) return <Skeleton />;
-  const { pod, node, image_digest } = task;
+  const { pod, node, placement, image_digest } = task;
+  const why = placement ? { placement } : {};
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      {pod && <ValueTable label="Where it ran" values={{ pod, node, image_digest }} />}
+      {pod && <ValueTable label="Where it ran" values={{ pod, node, ...why, image_digest }} />}
       <Environment execution={execution.data} />
     </div>
   );
