@@ -20,9 +20,9 @@ void users_begin(void)
     syscall(SYS_capget, &version, capabilities);
 }
 
-/* What is made belongs to the user who asked. The calls of the kernel, since those of the C library
- * would change the whole process. The capabilities about files are taken back, which the change of
- * the user dropped: the kernel has checked the request, by groups that are not known here. */
+/* New files belong to the user of the request. setfsuid drops the capabilities
+ * for files, so they are restored: the kernel has already checked the request, with supplementary
+ * groups that are unknown here. */
 void become(const struct fuse_in_header *in)
 {
     if (in->gid)

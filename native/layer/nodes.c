@@ -157,8 +157,8 @@ static int find(const struct stat *status, const struct file_handle *handle, str
     return 0;
 }
 
-/* Without the privilege to open a handle, one that only identifies the file is enough: file systems
- * have that which have no others. */
+/* A layer that may not open handles only compares them, so AT_HANDLE_FID is enough: more file systems
+ * support it than handles that can be opened. */
 static int get_handle(int directory, const char *name, int flags, struct file_handle *handle)
 {
     int mount, only_identifies = by_handles ? 0 : HANDLE_IDENTIFIES;

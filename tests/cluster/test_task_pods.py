@@ -119,14 +119,14 @@ def test_what_keeps_a_pod_from_starting(make_tasks: MakeTasks) -> None:
         (image, "The image is not on the node, and may not be pulled"),
         (variable, 'secret "absent" not found'),
         (volume, 'secret "absent" not found'),
-        (claim, "A volume that it wants does not exist"),
+        (claim, "A volume of the Pod does not exist"),
         (invalid, "is not valid"),
     ):
         outcome = one.end()
         assert outcome.status is None
         assert text in str(outcome.problem)
     nowhere.await_word("No node fits")
-    large.await_word("No node has enough free: ")
+    large.await_word("No node has enough free resources: ")
     for one in (nowhere, large):  # a node may be added
         tasks.runner.stop(one.name)
         assert one.end().problem == STOPPED
@@ -256,7 +256,7 @@ def test_a_pod_that_somebody_else_removes(kube: Kube, tasks: Tasks) -> None:
     kube("create", "--raw", path, "-f", "-", given=json.dumps(eviction))
     outcome = deleted.end()
     assert outcome.transient
-    assert outcome.problem == "its Pod was deleted by somebody else while it ran"
+    assert outcome.problem == "a user or another controller deleted its Pod while it ran"
     outcome = evicted.end()
     assert outcome.transient
     assert str(outcome.problem).startswith("it was evicted, because its node is being emptied")

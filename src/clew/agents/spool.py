@@ -32,7 +32,7 @@ DEFAULT_LIMIT = 2 << 30
 MAX_BATCH_BYTES = 256 << 20
 """A batch that a damaged disk makes larger is not read."""
 REFUSED_SHARE = 8
-"""Refused batches may have the limit, divided by this, besides."""
+"""Refused batches may use another `1 / REFUSED_SHARE` of the limit."""
 _NAME = re.compile(r"([0-9]{16})\.batch(?:\.damaged)?")
 _LOG = logging.getLogger("clew.agents")
 

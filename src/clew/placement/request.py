@@ -1,8 +1,8 @@
 """What a Pod asks of its placement, read from its labels and annotations.
 
 A Pod takes part if its label `typeOfComponent` says that it answers predictions and it names where
-its clients are. All other Pods are none of our business. Whoever made the Pod may have written
-anything: what cannot be read is reported as a problem, and otherwise counts as not written.
+its clients are. All other Pods are ignored. Labels and annotations are untrusted: a value that
+cannot be parsed is reported as a problem and then ignored.
 """
 
 import math

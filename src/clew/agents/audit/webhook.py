@@ -1,4 +1,4 @@
-"""Takes audit events from the API server's webhook, over HTTPS, from who has the token.
+"""Receive audit events from the API server's webhook over HTTPS; each client needs the token.
 
 The API server sends a batch again if it gets no answer or 429, a few times; after that the events
 are lost, and it counts them. So the log is the default, and this is for clusters whose log cannot

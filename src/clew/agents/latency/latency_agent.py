@@ -33,7 +33,7 @@ from clew.placement.measuring.probe_round import (
 
 _LOG = logging.getLogger("clew.latency")
 _PUBLISH_SECONDS = 300.0
-"""Publish so often without a change, so that what is known does not look old."""
+"""How often to publish without a change: readers ignore old measurements."""
 _LEAST_PAUSE_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 _READ_SECONDS = 5.0

@@ -13,7 +13,7 @@ from clew.placement.measuring.probe_round import RoundResult
 from clew.placement.measuring.target_record import TargetRecord
 
 KEPT_SECONDS = 3600
-"""What is no longer asked for stays known so long."""
+"""How long the latency of a target is kept after it was last asked for."""
 _JITTER = 0.2
 _REPEAT_SECONDS = 1.0
 _MOST_TARGETS = 64
@@ -42,7 +42,7 @@ class Targets:
         self._former: dict[Endpoint, TargetRecord] = {}
 
     def set(self, wanted: Mapping[Endpoint, ProbeAddress], *, now: float, at: float) -> bool:
-        """Probe these from now on; whether anything that was known is not any more."""
+        """Replace the targets; returns whether a known latency was dropped."""
         wanted = dict(sorted(wanted.items())[:_MOST_TARGETS])
         lost = False
         for end, target in list(self._targets.items()):

@@ -43,11 +43,11 @@ _STARTING_SECONDS = 0.002
 """How often a container that starts is looked at."""
 _IDLE_SECONDS = 1.0
 _SWITCH_SECONDS = 0.0005
-"""How long another thread may keep the interpreter; by default ten times as long."""
+"""The switch interval of the interpreter (default: ten times as long), so this thread runs soon."""
 _PRIORITY = -20
 _GATHER_SECONDS = 0.002
 _STARTING_LIMIT = 30.0
-"""Seconds after which a container is given up whose Pod the API server does not name."""
+"""How long to wait until the API server names the Pod of a container."""
 _MAX_READS = 16
 """Read of one queue for a batch: a fast writer must not keep the thread there."""
 _MAX_DIRECTORIES = 100_000
@@ -55,7 +55,8 @@ _LAST_READS = 4096
 _LAYER_SECONDS = 5.0
 """How long a layer may take to end after its container."""
 MAX_WAITING_BYTES = 512 << 20
-"""What may wait for the other thread; beyond it the kernel's queues fill, and report it."""
+"""Limit of batches that wait for the other thread. Beyond it, the kernel's queues overflow, which
+they report."""
 
 
 @dataclass

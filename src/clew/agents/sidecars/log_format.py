@@ -99,7 +99,7 @@ def connection_loggers(path: str, *, tls: bool) -> list[dict[str, Any]]:
 
 
 def metadata_filter() -> dict[str, Any]:
-    """The filter that reads what the log may have out of what it must not."""
+    """The filter that extracts loggable values from headers and queries that must not be logged."""
     rules = [
         _rule("authorization", "caller", _SIGNED_HEADER),
         _rule(":path", "signed_by", _SIGNED_QUERY),

@@ -28,7 +28,7 @@ def find_peer_change(client: ScratchClient, peer: Peer) -> str:
     try:
         now = _find_answering_pods(client, peer.locator)
     except NotAllowed:
-        return "you may not look whether it changed"
+        return "you lack the right to read it, so it may have changed"
     if now is None:
         return "it is gone"
     return explain_changes(peer.pods, now) or "the images and ConfigMaps behind it are as they were"

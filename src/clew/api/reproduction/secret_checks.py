@@ -31,7 +31,7 @@ def _find_change(client: ScratchClient, key: Key, since: datetime) -> str | None
     try:
         found = client.find_metadata(key)
     except NotAllowed:
-        return "you may not look whether it changed"
+        return "you lack the right to read it, so it may have changed"
     if found is None:
         return "it is gone"
     fields = dig(found, "metadata", "managedFields") or ()

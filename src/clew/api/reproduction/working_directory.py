@@ -21,8 +21,8 @@ _BUCKETS, _FILES = "buckets", "files"
 
 
 def make_name() -> tuple[str, str]:
-    """The name of the directory, which also begins those of containers, and the random word in it,
-    which those of fresh buckets have."""
+    """Returns the directory's name, which is also the prefix of container names, and its random
+    part, which is also part of the names of fresh buckets."""
     word = secrets.token_hex(4)
     return f"{PREFIX}{os.getpid()}-{word}", word
 

@@ -41,7 +41,7 @@ STARTING = Reason("Starting", "Kubernetes is about to make its Pod.")
 
 _REFUSALS: Sequence[tuple[str, str, str]] = (
     ("exceeded quota", "QuotaExceeded", "The quota of this namespace leaves no room for it"),
-    ("must specify", "QuotaExceeded", "The quota of this namespace wants requests and limits"),
+    ("must specify", "QuotaExceeded", "The quota of this namespace requires requests and limits"),
     ("violates PodSecurity", "NotAllowed", "The rules of this namespace forbid such a Pod"),
     ('User "[^"]*" cannot ', "NotAllowed", "The operator lacks the right to make it"),
     ("service ?account .*not found", "ServiceAccountMissing", "Its service account does not exist"),
@@ -49,12 +49,12 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
     ("", "PodRefused", "Kubernetes cannot make the Pod"),
 )
 _UNSCHEDULABLE: Sequence[tuple[str, str, str]] = (
-    ("persistentvolumeclaim .*not found", "VolumeMissing", "A volume that it wants does not exist"),
+    ("persistentvolumeclaim .*not found", "VolumeMissing", "A volume of the Pod does not exist"),
     ("ReadWriteOncePod", "VolumeInUse", "A volume is in use by another Pod"),
-    ("unbound immediate", "VolumeNotReady", "A volume that it wants has no storage yet"),
+    ("unbound immediate", "VolumeNotReady", "A volume of the Pod has no storage yet"),
     ("no available persistent volumes", "VolumeNotReady", "There is no storage for a volume"),
     ("[vV]olume('s)? node affinity", "VolumeElsewhere", "No node that fits can reach its volume"),
-    ("Insufficient", "NoRoom", "No node has enough free"),
+    ("Insufficient", "NoRoom", "No node has enough free resources"),
     ("", "NoNodeFits", "No node fits"),
 )
 _WAITING: Mapping[str, tuple[str, str]] = {
@@ -62,8 +62,8 @@ _WAITING: Mapping[str, tuple[str, str]] = {
     "ImagePullBackOff": ("ImageNotPulled", "The image cannot be pulled"),
     "ErrImageNeverPull": ("ImageNotPulled", "The image is not on the node, and may not be pulled"),
     "RegistryUnavailable": ("ImageNotPulled", "The registry of the image does not answer"),
-    "InvalidImageName": ("ImageNotPulled", "The image has an impossible name"),
-    "CreateContainerConfigError": ("ConfigMissing", "A Secret or ConfigMap cannot be had"),
+    "InvalidImageName": ("ImageNotPulled", "The name of the image is not valid"),
+    "CreateContainerConfigError": ("ConfigMissing", "A required Secret or ConfigMap is missing"),
     "CreateContainerError": ("CannotStart", "The container cannot be made"),
     "RunContainerError": ("CannotStart", "The container cannot be started"),
 }
@@ -101,7 +101,7 @@ def reason_of_workload(status: Object, events: Iterable[Event]) -> Reason:
 def reason_of_refusal(message: str, *, invalid: bool) -> Reason:
     """Why the API server rejected a child."""
     if invalid:
-        return Reason("InvalidSpec", _sentence("Kubernetes cannot make this of it", message))
+        return Reason("InvalidSpec", _sentence("Kubernetes rejects its spec", message))
     return _match(_REFUSALS, message)
 
 
@@ -128,7 +128,7 @@ def _reason_of_deleted_pod(pod: Object, stopped: bool) -> Reason:
     """A node that does not respond cannot end its Pods, so they stay until it is back."""
     evicted = condition_of(pod, "DisruptionTarget").get("reason") == "DeletionByTaintManager"
     if not is_ready(pod) and (evicted or _is_node_silent(pod)):
-        return _unreachable(pod, "; it goes when that is back, or taken out of the cluster")
+        return _unreachable(pod, "; its Pod remains until the node responds or is removed")
     return STOPPING if stopped else Reason("Starting", f"Its Pod {name_of(pod)} is being replaced.")
 
 
@@ -141,7 +141,7 @@ def _is_node_silent(pod: Object) -> bool:
 
 def _unreachable(pod: Object, more: str = "") -> Reason:
     node = dig(pod, "spec", "nodeName")
-    return Reason("NodeUnreachable", f"Nothing is heard of the node {node} on which it runs{more}.")
+    return Reason("NodeUnreachable", f"Its node {node} does not respond{more}.")
 
 
 def _reason_of_phase(pod: Object, containers: Sequence[Object]) -> Reason:

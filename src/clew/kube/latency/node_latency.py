@@ -1,7 +1,7 @@
 """A NodeLatency: what the scheduler asks a node to measure, and what the node has found.
 
-The API server checks the types and bounds of `deploy/scheduler/crd.yaml`. What is plausible is
-checked again by whoever reads it.
+The API server checks the types and bounds of `deploy/scheduler/crd.yaml`. Readers check again that
+the values are plausible.
 """
 
 from collections.abc import Sequence

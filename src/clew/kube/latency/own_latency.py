@@ -1,6 +1,6 @@
 """The NodeLatency of one node, as its agent follows and fills it.
 
-The scheduler makes the object, so until there is one, nobody wants to know.
+The scheduler creates the object. Until it exists, the agent cannot publish.
 """
 
 import json

@@ -1,10 +1,10 @@
 """Answer kube-scheduler's requests: which feasible nodes a Pod may have, and how good each is.
 
 `filter` leaves out nodes beyond the Pod's limit, and all but the nearest hundred; `prioritize`
-scores the others. Whatever is not for us is answered with everything, or with no scores: the
-decision is then kube-scheduler's alone. What was considered is kept until the Pod is seen on a
-node, so that it can be told why it is there; and who waits for a node within its limit, so that
-kube-scheduler can be made to ask again.
+scores the others. For all other Pods, `filter` returns every node and `prioritize` no scores, so
+kube-scheduler decides alone. The extender keeps the reasons of a decision until it sees the Pod on
+a node, for the event that explains the placement. It also keeps the Pods that wait for a node
+within their limit, so that kube-scheduler can be made to try them again.
 """
 
 import time

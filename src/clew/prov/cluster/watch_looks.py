@@ -23,14 +23,14 @@ WATCH_LOOKS: Final = frozenset({WATCHED, WATCHED_TO_END, UNWATCHED})
 
 
 def whole_volume(locator: Locator) -> Locator:
-    """What names the volume of a file as a whole; a place that is no claim stands for itself."""
+    """The locator of the claim that a file is on; a locator without a claim is returned
+    unchanged."""
     place = split_volume_locator(locator)
     return locator if place is None else claim_locator(place.namespace, place.claim)
 
 
 def declare_lost(events: Iterable[AnyEvent]) -> list[Looked]:
-    """What there is to declare if these accesses to files are lost: once for each container and
-    volume."""
+    """The declarations (`unwatched`) for lost accesses: one for each container and volume."""
     lost = {
         (event.activity, whole_volume(event.version.locator)): event
         for event in events

@@ -68,14 +68,14 @@ def _find_causes(result: StageResult) -> list[Cause]:
         for touch in pod.touched
     ]
     causes += _compare_hardware(result)
-    causes += [_candidate("left out", f"it does not have {one} here") for one in result.left_out]
+    causes += [_candidate("left out", f"the reproduction lacks {one}") for one in result.left_out]
     causes += [
         _candidate("variable", f"the value of the Secret {name} comes from the caller")
         for name in sorted(result.stage.secrets)
     ]
     causes += [_candidate("network", f"it talked to {peer.locator}") for peer in pod.peers]
     causes += [
-        _candidate("input", f"what it read on {found.locator} is not known by file")
+        _candidate("input", f"no witness recorded which files it read on {found.locator}")
         for found in pod.inputs
         if found.locator in pod.volumes
     ]

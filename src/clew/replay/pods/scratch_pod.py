@@ -50,7 +50,7 @@ class ScratchPod:
     missing_secrets: tuple[str, ...]
     """Names of variables and paths of files that the caller has to give."""
     left_out: tuple[str, ...]
-    """What it had, and has not here."""
+    """Parts of the recorded Pod that the scratch Pod lacks."""
 
 
 def rewrite_pod(

@@ -104,8 +104,8 @@ def list_buckets(pod: AncestorPod) -> set[str]:
 
 
 def claim_name(namespace: str, claim: str, volume: str) -> str:
-    """The name of the fresh claim for a recorded volume: names of claims may be as long as they
-    may be here, so it has none of it."""
+    """The name of the fresh claim for a recorded volume: a hash, since a prefix before the recorded
+    name could exceed the length limit."""
     return f"v-{_hash(namespace, claim, volume)}"
 
 
@@ -134,7 +134,7 @@ def _plan_stage(pod: AncestorPod, facet: PodFacet | None, there: dict[Locator, s
         digest = found.digest if found.stored else None
         version = object_version(found) if digest is None else None
         if digest is None and version is None:
-            problems.append(f"it read {found.locator} as it is not any more, and it is not stored")
+            problems.append(f"it read an earlier content of {found.locator}, which is not stored")
             continue
         restore[found.locator] = Restored(
             place, digest, version, found.size, found.mode, found.mtime

@@ -1,4 +1,4 @@
-"""The other end of what a Pod sends that is no request to an object store.
+"""The peers of a Pod: what it connects to besides object stores.
 
 ip://ADDRESS               an address; the audit witness says whose it was at the time
 service://NAMESPACE/NAME   a Service, where the host name says which: NAME, NAME.NAMESPACE, or more

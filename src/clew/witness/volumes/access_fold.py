@@ -56,7 +56,7 @@ class AccessFold:
             self._names[volume.key] = FileNames(self._files[volume.key])
 
     def expose(self, keys: Collection[str] | None) -> None:
-        """Something that is not watched can have written these volumes; None: any volume."""
+        """Note that an unwatched process may have written to these volumes; None: to any volume."""
         self._tables.expose(keys)
 
     def unwatch(self, key: str) -> None:
@@ -310,7 +310,8 @@ class AccessFold:
     def _make(
         self, file: CurrentFile, volume: str, path: bytes, maker: Uid, at: int, *, how: str
     ) -> Generated:
-        """A version that somebody made of content which was there."""
+        """The event that `maker` generated a version from existing content (a rename or a hard
+        link)."""
         pod, locator = pod_of(maker), self._volumes[volume].locate(path)
         file.maker = maker
         file.made = Version(locator, maker, self.counter.next(pod, locator))

@@ -1,7 +1,7 @@
 """Several names of one file, without IO.
 
-Nobody reports that a container makes a hard link; but an access under another name than the known
-one shows it.
+Neither fanotify nor `clew-layer` reports new hard links. An access to a known file under another
+name shows that there is one.
 """
 
 from collections.abc import Mapping

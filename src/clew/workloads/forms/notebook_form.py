@@ -133,7 +133,7 @@ class Form:
             image = self.choose(field, config)
         image = image.strip() if isinstance(image, str) else ""
         if not _IMAGE.fullmatch(image):
-            raise UsageError("the image is missing or has an impossible name")
+            raise UsageError("the image is missing, or its name is not valid")
         allowed = self._defaults.images(server_type)
         if image not in allowed and not self._defaults.allows_custom_images:
             raise UsageError(

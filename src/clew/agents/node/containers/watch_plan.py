@@ -179,7 +179,7 @@ def _volumes(
         elif path := dig(volume, "hostPath", "path"):
             found[name] = host_volume(machine, str(path).encode())
         elif "nfs" in volume or "csi" in volume:
-            unseen[name] = "a volume that is no claim has no name in the graph"
+            unseen[name] = "a volume without a claim has no locator"
     return found, unseen
 
 

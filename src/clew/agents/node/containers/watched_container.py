@@ -32,7 +32,7 @@ class WatchedMount:
     mount: VolumeMount
     entry: MountEntry
     layer: Layer | None = None
-    """In its place; None: it is marked."""
+    """The layer over this mount; None: the mount is marked for fanotify."""
 
     @property
     def volume(self) -> Volume:
@@ -56,7 +56,7 @@ class WatchedContainer:
     failures: list[tuple[PlannedMount, str]] = field(default_factory=list)
     """Volumes of which something cannot be seen, and why."""
     incomplete: set[Locator] = field(default_factory=set)
-    """Those, as a whole, of which accesses cannot be seen."""
+    """The volumes (locators without a path) whose accesses are not all observed."""
 
     @property
     def complete(self) -> set[Locator]:

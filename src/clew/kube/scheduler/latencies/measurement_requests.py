@@ -1,7 +1,7 @@
 """Write what each node is to measure, as the spec of its NodeLatency.
 
-Compares what is wanted with what there is, again and again, one write after another: whatever
-failed, or was changed by somebody else, is corrected the next time.
+A loop compares the wanted specs with the actual ones and writes the differences, one after another.
+A write that failed, or that another client has overwritten, is repeated in the next round.
 """
 
 import asyncio

@@ -181,7 +181,7 @@ def _resolve_on_volume(graph: Graph, text: str, until: int) -> Target:
         for written in dict.fromkeys((escape_path(os.fsencode(path)), path)):
             if row := _find_last(graph, Locator(f"{bound}{written}"), until):
                 return _target(text, [row])
-    # Nobody saw the file: it is on the volume, and that is all that is known.
+    # No witness saw the file. Only the volume that contains it is known.
     volume = volumes.volume(bound, unwatched=path not in ("", "/"))
     if not volumes.has_writers(volume, before=until, but=0) and not volumes.has_readers(
         volume, after=0, watched=False, but=0

@@ -177,7 +177,7 @@ class Supervisor:
             try:
                 deadline = min(deadline, self._reconcile(key, resource, now))
             except Exception:  # one must not keep the others from running
-                _LOG.exception("%s %s cannot be looked after", key.kind, key.name)
+                _LOG.exception("cannot reconcile the %s %s", key.kind, key.name)
         self._reconcile_claims()
         return max(0.0, deadline - time.monotonic())
 
