@@ -66,6 +66,12 @@ def test_notebooks_of_the_cluster(web_app: WebApp, kube: Kube) -> None:
     words = re.findall(r"\b(?:Pod|PVC|CRD|StatefulSet)s?\b", page.inner_text("main"))
     assert not words, words
 
+    tab = page.context.new_page()
+    tab.goto(f"{web_app.server.address}/notebook/{kube.namespace}/broken/")
+    expect(tab.get_by_role("heading", level=1)).to_contain_text("broken")
+    expect(tab.get_by_text(MISSING_IMAGE)).to_be_visible()
+    tab.close()
+
     page.goto(f"{web_app.server.address}/notebooks/{kube.namespace}/mine?tab=logs")
     expect(page.get_by_role("log")).to_contain_text("Jupyter Server")
     page.get_by_role("tab", name="Conditions").click()

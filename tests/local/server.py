@@ -14,13 +14,11 @@ from tests.driver import CLEW, Project
 
 
 @dataclass
-class Server:
-    """A running server. Its stderr goes to the file `log`."""
+class ServerAddress:
+    """Where a server is, and its token."""
 
     address: str
     token: str
-    process: subprocess.Popen[str]
-    log: Path
     apps: str
     """The address of its applications; empty: none."""
 
@@ -38,6 +36,14 @@ class Server:
     def apps_client(self, **more: Any) -> httpx2.Client:
         """A client with the token, for the address of applications."""
         return self.client(base_url=self.apps, **more)
+
+
+@dataclass
+class Server(ServerAddress):
+    """A server that runs on this machine. Its stderr goes to the file `log`."""
+
+    process: subprocess.Popen[str]
+    log: Path
 
     def lines(self) -> list[dict[str, Any]]:
         """The lines logged so far."""
@@ -84,7 +90,7 @@ def _run(project: Project, *words: str) -> Iterator[Server]:
             line = process.stdout.readline()
             assert line, path.read_text()
             said = json.loads(line)
-            server = Server(said["address"], said["token"], process, path, said["apps"] or "")
+            server = Server(said["address"], said["token"], said["apps"] or "", process, path)
             with server.client() as client:
                 assert client.get("/healthz").status_code == 200
             yield server

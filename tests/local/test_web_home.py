@@ -102,6 +102,7 @@ def test_a_restart_of_the_server_is_survived(web_app: WebApp, web_project: Proje
     page = web_app.open("/")
     expect(page.get_by_text("first")).to_be_visible()
     port = web_app.server.address.rpartition(":")[2]
+    assert isinstance(web_app.server, Server)
     web_app.server.stop()
     expect(page.get_by_text("The server cannot be reached")).to_be_visible()
     web_project.command("exec", "--name", "meanwhile", "python3", "train.py", "--rate", "0.1")

@@ -68,21 +68,22 @@ def run_in_kernel(app: WebApp, notebook: str, code: str, output: str) -> Page:
     return lab
 
 
-def open_curves(app: WebApp, logs: str) -> Page:
+def open_curves(app: WebApp, logs: str, *, timeout: float | None = None) -> Page:
     """Create a TensorBoard of these logs, and open it when it runs. The tab."""
     page = app.open(f"/tensorboards/new?logspath={quote(logs, safe='')}")
     page.get_by_role("button", name="Create").click()
-    expect(row_of(page, "tensorboard-1").get_by_text("running", exact=True)).to_be_visible()
+    state = row_of(page, "tensorboard-1").get_by_text("running", exact=True)
+    expect(state).to_be_visible(timeout=timeout)
     board = open_from_row(page, "tensorboard-1", "Open")
     expect(board.get_by_text("loss", exact=True).first).to_be_visible()
     return board
 
 
-def browse(app: WebApp, volume: str) -> Page:
+def browse(app: WebApp, volume: str, *, timeout: float | None = None) -> Page:
     """Open the files of a volume, which has a directory of logs. The tab."""
     page = app.open("/volumes")
     files = open_from_row(page, volume, "Browse")
-    expect(files.get_by_role("link", name="logs")).to_be_visible()
+    expect(files.get_by_role("link", name="logs")).to_be_visible(timeout=timeout)
     return files
 
 

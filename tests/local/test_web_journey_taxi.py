@@ -126,12 +126,17 @@ def schedule(page: Page) -> None:
 
 
 def test_upload_run_compare_and_schedule(web_app: WebApp) -> None:
-    page = upload(web_app)
+    use_the_pipeline(web_app)
+
+
+def use_the_pipeline(app: WebApp) -> str:
+    """Upload it, run it twice, compare the runs, and schedule it; the id of the first run."""
+    page = upload(app)
     pipeline = page.url
     look_at_the_graph(page)
-    first = run_once(web_app)
+    first = run_once(app)
     page.goto(f"{pipeline}?tab=runs")
-    second = run_another_like_it(web_app)
+    second = run_another_like_it(app)
 
     page.goto(f"{pipeline}?tab=runs")
     for run in (first, second):
@@ -142,4 +147,5 @@ def test_upload_run_compare_and_schedule(web_app: WebApp) -> None:
 
     page.goto(pipeline)
     schedule(page)
-    web_app.assert_no_errors("schedule-times")
+    app.assert_no_errors("schedule-times")
+    return first

@@ -66,6 +66,7 @@ def test_an_empty_page_shows_the_command_that_fills_it(web_app: WebApp) -> None:
         ("/tensorboards", "tensorboard-1"),
         ("/experiments", "first"),
         ("/schedules", "Every hour"),
+        ("/settings/tokens", "CI"),
     ):
         page = web_app.open(path)
         command = page.locator("code", has_text="curl ").inner_text()

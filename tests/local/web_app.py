@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Response, expect
 from tests.driver import Project
-from tests.local.server import Server, run_server, run_up
+from tests.local.server import ServerAddress, run_server, run_up
 
 _AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 _RUN_AXE = """
@@ -32,7 +32,7 @@ PHONE = {"width": 390, "height": 844}
 class WebApp:
     """The app, opened by a user who is logged in. `page` is the first window."""
 
-    server: Server
+    server: ServerAddress
     project: Project
     page: Page
     errors: list[str] = field(default_factory=list)
@@ -81,16 +81,20 @@ def open_web_app(
     """Serve the project with these options of `clew server`, and log in. `up`: with `clew up`,
     which has notebooks."""
     with (run_up if up else run_server)(project, *options) as server:
-        page = context.new_page()
-        app = WebApp(server, project, page)
-        app.watch(page)
-        page.goto(f"{server.address}/?token={server.token}")
-        app.errors.clear()
-        yield app
-        page.close()
+        yield (app := log_in(context, project, server))
+        app.page.close()
 
 
-def open_path(page: Page, server: Server, path: str) -> Page:
+def log_in(context: BrowserContext, project: Project, server: ServerAddress) -> WebApp:
+    """Open the app of a server that has the records of this project."""
+    app = WebApp(server, project, context.new_page())
+    app.watch(app.page)
+    app.page.goto(f"{server.address}/?token={server.token}")
+    app.errors.clear()
+    return app
+
+
+def open_path(page: Page, server: ServerAddress, path: str) -> Page:
     page.goto(f"{server.address}{path}")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     return page

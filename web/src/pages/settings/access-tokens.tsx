@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { api, type Schemas, unwrap } from "@/api/client";
+import { curlCommand } from "@/api/curl";
 import { Button, IconButton } from "@/components/button";
 import { Command, CopyButton } from "@/components/copy";
 import { EmptyState, ErrorCard, Skeleton } from "@/components/feedback";
@@ -48,7 +49,10 @@ export function AccessTokens() {
       {tokens.isPending && <Skeleton />}
       {tokens.error && <ErrorCard error={tokens.error} retry={tokens.refetch} />}
       {tokens.data?.tokens.length === 0 && (
-        <EmptyState title="There are no access tokens">
+        <EmptyState
+          title="There are no access tokens"
+          command={curlCommand("/api/v1/tokens", { name: "CI", days: 30 })}
+        >
           With a token, commands on another machine use this server: set CLEW_SERVER and CLEW_TOKEN.
         </EmptyState>
       )}
