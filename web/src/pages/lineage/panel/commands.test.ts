@@ -1,6 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { Box } from "../graph-model";
-import { isLeftByPods, isOfCluster, listCommands } from "./commands";
+import { findLogFolder, isLeftByPods, isOfCluster, listCommands } from "./commands";
 
 function box(id: string, node: Partial<NonNullable<Box["node"]>>): Box {
   return { id, node: { id, kind: "", label: id, ...node } } as Box;
@@ -35,4 +35,11 @@ describe("what a user can type", () => {
     expect(commands(PROCESS)).toContain("clew repeat e1");
     expect(commands(FILE)).toContain("clew recreate e1:a --dry-run");
   });
+});
+
+test("a TensorBoard shows the folder of logs in a bucket", () => {
+  const log = box("e7:log", { locator: "s3://lake/runs/7/events.out.tfevents.1.host" });
+  expect(findLogFolder(log)).toBe("s3://lake/runs/7");
+  expect(findLogFolder(OBJECT)).toBeNull();
+  expect(findLogFolder(FILE)).toBeNull();
 });

@@ -69,6 +69,11 @@ export function isOfCluster({ node }: Box): boolean {
   return Boolean(node && (node.namespace || OF_CLUSTER.test(node.locator ?? "")));
 }
 
+/** The folder of a bucket whose logs a TensorBoard can show; null if this is no such log. */
+export function findLogFolder({ node }: Box): string | null {
+  return /^(s3:\/\/.+)\/[^/]*tfevents[^/]*$/.exec(node?.locator ?? "")?.[1] ?? null;
+}
+
 /** Whether Pods can run again for it: it is one, or what Pods left on a volume or in a bucket. */
 export function isLeftByPods({ node }: Box): boolean {
   return Boolean(node && (node.pod || LEFT_BY_PODS.test(node.locator ?? "")));

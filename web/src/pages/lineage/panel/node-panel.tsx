@@ -1,6 +1,7 @@
 import {
   ArrowLeftToLine,
   ArrowRightToLine,
+  ChartLine,
   GitCompare,
   Repeat,
   Route,
@@ -17,7 +18,7 @@ import { describeKind } from "@/components/kinds";
 import type { Side } from "@/graph/graph";
 import { type Box, describeFlow, type LineageGraph, listNeighbours, MARKS } from "../graph-model";
 import { closeGroup, expand, openGroup, select, startAt, type View } from "../view";
-import { isLeftByPods, isOfCluster, listCommands } from "./commands";
+import { findLogFolder, isLeftByPods, isOfCluster, listCommands } from "./commands";
 import { ContentPreview } from "./content-preview";
 import { VersionList } from "./version-list";
 
@@ -162,6 +163,7 @@ function NodeActions({ box, graph, view, change }: Props) {
   const { node } = box;
   const ofCluster = isOfCluster(box);
   const execution = node?.execution ?? (node?.kind === "execution" ? box.id : null);
+  const logs = findLogFolder(box);
   return (
     <div className="flex flex-wrap gap-2">
       <Button onClick={() => change((now) => startAt(now, box.id, "up"))}>
@@ -183,6 +185,11 @@ function NodeActions({ box, graph, view, change }: Props) {
       {!ofCluster && !node?.version && execution && (
         <ButtonLink to="/runs/$id" params={{ id: execution }}>
           <Repeat size={15} aria-hidden /> Open and repeat {execution}
+        </ButtonLink>
+      )}
+      {logs && (
+        <ButtonLink to="/tensorboards/new" search={{ logspath: logs }}>
+          <ChartLine size={15} aria-hidden /> Open a TensorBoard
         </ButtonLink>
       )}
       <Button
