@@ -1,6 +1,7 @@
 # make demo        set up, then record, trace and restore a small training workflow; then a pipeline; then open
 #                  what was recorded in the web app (without a terminal: print its address)
 # make example-mnist, make example-cifar10   set up TensorFlow, fetch the images, train in every configuration
+# make example-placement   one application at the edge, in the cloud, and split: on the cluster of make cluster (as root)
 # make test        set up, then run the tests
 # make web         build the web app into src/clew/_web (needs Node.js 20.19 or newer, and npm)
 # make check       lint, types, layers, and the witness compiled with warnings as errors
@@ -33,7 +34,7 @@ S3_CLIENTS := build/s3-clients
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help web web-types check-web dist pictures demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
+.PHONY: help web web-types check-web dist pictures demo example-mnist example-cifar10 example-placement test check test-heavy bench native clean packages-build packages-test packages-bench \
 	packages-cluster packages-aarch64 cluster cluster-down test-cluster test-aarch64
 
 help:
@@ -116,6 +117,13 @@ build/%/data: examples/%/download.sh
 example-mnist example-cifar10: example-%: native $(TENSORFLOW)/.ready | build/%/data
 	@cd build/$* && PATH="$(CURDIR)/$(TENSORFLOW)/bin:$(CURDIR)/$(BIN):$$PATH" \
 		clew pipeline run ../../examples/$*/pipeline.py $(GIVEN)
+
+example-placement: cluster
+	@$(PYTHON) -m tools.cluster image docker.io/clew/taxi-placement:1 examples/placement/Containerfile
+	@mkdir -p build/placement
+	@KUBECONFIG="$(CURDIR)/.cluster/kubeconfig" \
+		PATH="$(CURDIR)/$(BIN):$$($(PYTHON) -c 'from tools.cluster.binaries import search_path as path; print(path())'):$$PATH" \
+		examples/placement/run.sh --results build/placement $(GIVEN)
 
 test: packages-test native web $(NOTEBOOKS)/.ready $(S3_CLIENTS)/.ready
 	$(PYTEST)
