@@ -9,9 +9,12 @@
     reproduction         makes a file of a cluster again by running Pods
     pipeline_artifacts   names of runs, tasks and artifacts, and the files of artifacts
     metric_collection    parameters and metrics of many executions and runs
+    pods                 the interface of `project.pods`: what Pods made, made again
+    tensorboard_events   the scalars in an event file of TensorBoard
+    parameter_types      types and defaults of parameters that both protocols share
     project_context      the open state of a local project, which its modules take
 
-It contains no SQL and no parsing of the command line. Only `server`, `cli` and Python programs
-import it, never the packages below. Modules load on first use: a machine without a compiler can do
-everything but `exec`.
+It contains no SQL and no parsing of the command line. Only `server`, `cli`, `agents` and Python
+programs import it, never the packages below. Modules load on first use: a machine without a
+compiler can do everything but `exec`.
 """

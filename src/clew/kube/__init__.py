@@ -1,12 +1,14 @@
-"""Everything that talks to Kubernetes: the operator, Pods of tasks, placement, scratch Pods.
+"""Everything that talks to Kubernetes: the operator, the web app's back end, Pods.
 
     resources    the desired children and status of each kind, decided without IO
     controller   the operator: watches, work queue, reconciler, events, metrics
     scheduler    the extender that tells kube-scheduler where latency-aware Pods should run
+    latency      the latencies that agents publish, and the locations that they measure
     culling      stops resources that were idle for too long
     backend      the cluster as the web app's server sees it
     client       the API client of the operator, and the kinds it knows
     cluster_cache   what the watches saw of the cluster
+    objects      fields that all objects have; webhook_objects: those of a webhook
     node_pods    the Pods of one node and the volumes of their claims, for the node agent
     own_pod      what a Pod may read of itself, for the witness inside of it
     pod_replacement  replaces Pods with the rights of the user
@@ -17,6 +19,6 @@
     backend_tokens, shared_secret  tokens by which Pods authenticate the server
 
 Knows nothing about projects, executions or the store. Imported by `workloads`, which has the
-same resources on one machine, by `pipelines`, `agents`, `server` and `cli`; the viewer imports
-`backend_tokens`.
+same resources on one machine, by `api`, `pipelines`, `agents`, `server` and `cli`; the
+viewer imports `backend_tokens`.
 """

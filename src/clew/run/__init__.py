@@ -14,4 +14,5 @@ nothing about Kubernetes or pipelines. Imported by the packages above.
     launch             starts a command under the tracer
     session            one process that forks a child for each task
     stdio              captures the standard streams
+    malloc_trim        returns free memory to the system
 """

@@ -9,6 +9,8 @@
     details             everything about one resource
     quotas, events      how much of a quota is used; events about resources
     active_workloads    what runs, for the first page
+    annotations         annotations that the web app sets on resources
+    programs            what a back end needs and can install: JupyterLab, TensorBoard
     local               a back end with child processes as notebooks and directories as volumes
 
 Resources have the shape of Kubernetes in both back ends: the same custom resources as plain JSON.

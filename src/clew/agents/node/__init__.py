@@ -13,5 +13,6 @@
     layer                the pass-through file system for network volumes
     kernel               fanotify, inotify, mounts, file handles
 
-What an access means is decided in `witness.volumes`. Imported by the command only.
+What an access means is decided in `witness.volumes`. Imported by the command
+and by `agents.pod`.
 """

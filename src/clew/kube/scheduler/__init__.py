@@ -9,7 +9,9 @@
     pod_reports        events and conditions of Pods: why they are where they are, or nowhere
     http_app           the routes
     metrics            what /metrics says
+    options            what the command is given, checked
     service            starts and ends all of it
 
-Decisions are in `clew.placement`. Imported by the command `clew scheduler` only.
+Decisions are in `clew.placement`. Imported by the commands `clew scheduler` and
+`clew agent latency`.
 """

@@ -6,5 +6,6 @@
     pod_run        runs a Pod to its end, and says why it did not end well
     pod_exec       runs a program in a Pod, with input and output
 
-Knows nothing about records: the Pods arrive as manifests. Imported by `api`.
+Knows nothing about records: the Pods arrive as manifests. Imported by `api` and
+the operator, which removes what killed commands left.
 """

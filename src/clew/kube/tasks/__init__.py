@@ -7,6 +7,7 @@
     obstacles      why a Pod does not start, and whether to give it up, without IO
     pod_runner     starts, follows, stops and removes the Pods of one run
     pod_creation   creates one Pod, also where a quota leaves no room yet
+    pod_follower   one Pod of a run, from its creation to its end
     pod_watch      what the API server says about the Pods of one run
     pod_log        the output of a task, complete and once
     volume_claims  creates and deletes the volumes of a pipeline

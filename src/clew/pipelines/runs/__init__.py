@@ -4,6 +4,8 @@
     run_queue        requests for runs, queued in the database and claimed by workers
     lease_watcher    which claims have expired; `lease_holder` renews one
     perform_request  performs a claimed request; `perform` runs, resumes and cancels here
+    run_states       the states of a run, and which operations they allow
+    project_interface  what this package needs of an open project
     run_list         all runs and their states, from the requests and the record
     pipeline_specs   the texts of requested pipelines
 

@@ -4,6 +4,7 @@
     coordinates         positions and heights of endpoints, whose distances are latencies
     kriging             corrects distances by how measurements nearby differ from theirs
     error_model         how far a prediction is from the truth, learned from pairs held out
+    latency_model       coordinates and kriging, fitted together
     predictor           all of these together: estimates of every node for every location
     next_measurements   which pairs to measure, because better nodes may hide there
     measurement_plan    what each node is asked to measure

@@ -11,8 +11,10 @@
     contents          which execution made which content, and which content is referenced (for `gc`)
     search            find things by part of a path, command, name or digest
     notes, tags       notes of users
+    repeats           the results of repeats
     tracked_files     the user's files as executions left them
     same_command      programs that were started in the same way
+    formats           how values of the graph look in answers
 
 Answers are documents (`clew.documents`) or plain values; their ids are those that users type
 (`e2.p3`). Imported by every package above `prov`.

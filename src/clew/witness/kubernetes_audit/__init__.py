@@ -9,8 +9,10 @@
     pods, containers, container_inputs, masked_pod   Pods and what their containers read
     claims           claims, volumes and where the bytes are
     requests         requests that change an input or touch a Pod by hand
-    controllers      owners of Pods, and Services with their Pods
+    controllers      what creates Pods, and the addresses of Services
+    endpoints        which Pods a Service leads to, and until when
 
 `docs/decisions/0016-how-cluster-lineage-works.md` says what becomes what. An agent reads the log
-and keeps the state; nothing here knows where an event came from. Imported by `agents` only.
+and keeps the state; nothing here knows where an event came from. Imported by `agents` and
+`api.reproduction`.
 """

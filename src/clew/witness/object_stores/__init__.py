@@ -6,7 +6,9 @@
     versions       the versions of objects that a Pod met
     summaries      how many requests, bytes and ranges there were, by the minute
     pod_context    the Pod that the log belongs to, and the container that made a request
-    traffic_fold   lines to events
+    object_fold    requests to an object store as events; object_facts: about one object
+    network_fold   other traffic as events; peers: what a Pod connects to besides object stores
+    traffic_fold   lines to events, by these two
 
 Never reads a file or asks Kubernetes: `agents.sidecars` follows the logs and acts on the results.
 """

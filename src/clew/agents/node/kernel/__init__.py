@@ -6,5 +6,6 @@
     process_files       files as another process sees them
     libc                calls that Python does not have
 
-Knows nothing about Kubernetes or events of Clew. Imported by `agents.node`.
+Knows nothing about Kubernetes or events of Clew. Imported by `agents.node` and
+`agents.pod`.
 """

@@ -4,5 +4,5 @@
     layer_records  what it reports, as accesses
 
 For volumes where fanotify sees too little: the layer knows how a file was opened, and it works on
-file systems that fanotify does not support. Imported by `agents.node`.
+file systems that fanotify does not support. Imported by `agents.node` and `agents.pod`.
 """
