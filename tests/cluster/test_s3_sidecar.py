@@ -196,7 +196,7 @@ def test_objects_link_pods_that_know_nothing_of_it(
         locate=lambda path: path,
         digest_of=lambda _: None,
     )
-    found = find_ancestry(graph, target)
+    found = find_ancestry(graph, target, everything=True)
     assert {one.uid for one in found.pods} == {names["ingest"], names["train"]}
     train = next(one for one in found.pods if one.uid == names["train"])
     read = {one.locator for one in train.inputs if one.makers == (names["ingest"],)}

@@ -184,7 +184,7 @@ def test_lineage_crosses_pods_by_objects(observed: Observed, tmp_path: Path) -> 
         locate=lambda path: path,
         digest_of=lambda _: None,
     )
-    found = find_ancestry(graph, target)
+    found = find_ancestry(graph, target, everything=True)
     assert [one.name for one in found.pods] == ["ingest", "train"]
     train = found.pods[-1]
     assert {one.locator for one in train.inputs if one.makers} == {

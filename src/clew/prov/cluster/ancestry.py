@@ -86,6 +86,7 @@ class AncestorPod(Struct, frozen=True, kw_only=True):
     images: dict[str, str] = {}
     """The digest of the image of each container, by the name of the container: `sha256:…`."""
     inputs: tuple[FoundVersion, ...] = ()
+    """Of a Pod that no plan runs, objects only, and no outputs."""
     outputs: tuple[MadeVersion, ...] = ()
     volumes: tuple[Locator, ...] = ()
     """The whole volumes that it could read. If files are not told apart, it depends on all their

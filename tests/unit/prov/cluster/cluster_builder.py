@@ -272,13 +272,15 @@ class PodBuilder:
         self._count[place] = self._count.get(place, 0) + 1
         return Version(place, maker, self._count[place])
 
-    def read(self, path: str, text: str | None = None, *, how: str = "open") -> PodBuilder:
+    def read(
+        self, path: str, text: str | None = None, *, how: str = "open", stored: bool = True
+    ) -> PodBuilder:
         """Find a file; `text` is what is in it, None if no witness hashed it."""
         version = self._next(self.place(path), self.uid)
         at, files = self.cluster.tick(), self.cluster.files
         files.append(Used(**self._own, at=at, activity=self.container, version=version, how=how))
         if text is not None:
-            files.append(_content(self._own, version, text, at))
+            files.append(_content(self._own, version, text, at, stored=stored))
         return self
 
     def connect(self, *places: str) -> PodBuilder:

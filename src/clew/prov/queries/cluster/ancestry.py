@@ -1,11 +1,12 @@
 """The Pods that a target depends on, as plain data for a plan of a reproduction.
 
-The walk is that of `clew trace`, as if nothing were watched: so its Pods are all that a plan by
-files or by volumes may need. What each Pod read and left is then loaded for all Pods at once.
+The walk comes to all Pods that a plan by files or by volumes may need (`ancestor_walk`). What each
+of them read and left is then loaded for many Pods at once. A plan needs it of those Pods only whose
+outputs may have to be made again: mostly a few Pods of a long history.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from clew.documents.ids import Locator, Uid
@@ -14,11 +15,13 @@ from clew.prov.cluster.ancestry import (
     Ancestry,
     FoundVersion,
     MadeVersion,
+    Peer,
     Touch,
     VolumeWriters,
 )
 from clew.prov.cluster.facets import PodFacet
 from clew.prov.graph import Graph
+from clew.prov.queries.cluster.ancestor_walk import PEERS, AncestorWalk
 from clew.prov.queries.cluster.names import volume_of
 from clew.prov.queries.cluster.peer_pods import (
     Connected,
@@ -28,19 +31,17 @@ from clew.prov.queries.cluster.peer_pods import (
 )
 from clew.prov.queries.cluster.pods import find_touches, read_any_facet
 from clew.prov.queries.cluster.reads import Origin, ReadOrigins
-from clew.prov.queries.cluster.volumes import Volume, Volumes, is_whole
-from clew.prov.queries.formats import NETWORK
+from clew.prov.queries.cluster.volumes import Accesses, Volume, Volumes, is_whole
 from clew.prov.queries.lineage.lineage_sql import FOREVER, Edge, LineageQueries, Version
-from clew.prov.queries.lineage.walk import Walk
 from clew.prov.queries.targets import Target
-from clew.prov.row_keys import activity_key, digest_text
+from clew.prov.row_keys import activity_key, digest_bytes, digest_text, location_key
 
-MAX_NODES = 1_000_000
-"""Nodes after which the walk stops."""
 MAX_MAKERS = 1_000
 """Pods that may have made one file whose writing no witness saw: the last ones."""
+_ROUNDS = 6
+"""Times that the Pods are loaded which made what others need; then all others are, at once: a chain
+of Pods has as many rounds as Pods."""
 
-_PEERS = (*NETWORK, "service://", "pod://", "ip://")
 _PODS = """
 SELECT s.id, s.uid, s.name, s.at, s.node,
   (SELECT min(e.at) FROM ended e WHERE e.activity = s.id),
@@ -51,6 +52,14 @@ _GONE = "SELECT version FROM invalidated WHERE activity IN ({})"
 _BYTES = "SELECT version, mtime, source FROM content WHERE version IN ({})"
 _FACETS = "SELECT uid, facets FROM started WHERE id IN ({}) AND kind = 'pod'"
 _EXECUTION = "SELECT s.execution FROM started s WHERE s.id IN ({})"
+_STORED = """
+SELECT DISTINCT c.digest, v.execution FROM content c JOIN version v ON v.id = c.version
+WHERE c.digest IN ({}) AND c.stored = 1
+"""
+_SAME_BYTES = """
+SELECT DISTINCT v.location, c.digest, v.execution FROM version v JOIN content c ON c.version = v.id
+WHERE v.location IN ({}) AND v.maker <> v.execution
+"""
 
 
 class _Bytes(NamedTuple):
@@ -60,19 +69,27 @@ class _Bytes(NamedTuple):
     source: str | None
 
 
-def find_ancestry(graph: Graph, target: Target, *, as_of: int | None = None) -> Ancestry:
-    """The Pods that `target` depends on, and what each read and left; nothing later than `as_of`
-    (nanoseconds)."""
+def find_ancestry(
+    graph: Graph, target: Target, *, as_of: int | None = None, everything: bool = False
+) -> Ancestry:
+    """The Pods that `target` depends on, and what those that a plan may run read and left; nothing
+    later than `as_of` (nanoseconds). `everything`: also what the others did."""
     until = FOREVER if as_of is None else as_of
-    walk = Walk(graph, up=True, everything=True, limit=MAX_NODES, until=until, ignore_watched=True)
+    walk = AncestorWalk(graph, until=until)
     walk.from_target(target, None)
-    return _Loader(graph, set(walk.reached().activities), until).load(target)
+    loader = _Loader(graph, walk.mounted, until, accesses=walk.accesses)
+    if everything:
+        loader.load(walk.mounted)
+    else:
+        loader.load_needed(target, walk)
+    return loader.build(target)
 
 
 def load_pods(graph: Graph, keys: Collection[int]) -> tuple[AncestorPod, ...]:
     """What these Pods read and left, by the rows of their executions."""
-    target = Target("execution", "", tuple(keys))
-    return _Loader(graph, keys, FOREVER).load(target).pods
+    loader = _Loader(graph, keys, FOREVER)
+    loader.load(keys)
+    return loader.build(Target("execution", "", tuple(keys))).pods
 
 
 def load_pod_facets(graph: Graph, uids: Iterable[Uid]) -> dict[Uid, PodFacet]:
@@ -85,38 +102,105 @@ def load_pod_facets(graph: Graph, uids: Iterable[Uid]) -> dict[Uid, PodFacet]:
     return {uid: facet for uid, facet in facets.items() if isinstance(facet, PodFacet)}
 
 
-class _Loader:
-    """Loads what is known of the Pods to which these activities belong."""
+def _is_made_by(version: Version, pod: int) -> bool:
+    return version.execution == pod and not version.found
 
-    def __init__(self, graph: Graph, activities: Collection[int], until: int) -> None:
+
+class _Loader:
+    """Loads what is known of Pods, by the rows of their executions."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        pods: Collection[int],
+        until: int,
+        *,
+        accesses: Accesses | None = None,
+    ) -> None:
         self._graph = graph
         self._connection = graph.connection
         self._until = until
         self._steps = LineageQueries(graph.connection)
         self._reads = ReadOrigins(graph, self._steps)
-        self._volumes = Volumes(graph, self._steps)
-        pods = {row[0] for row in self._connection.rows_in(_EXECUTION, activities)}
+        self._volumes = Volumes(graph, self._steps, accesses=accesses)
         self._rows = {row[0]: row for row in self._connection.rows_in(_PODS, pods)}
-        self._containers = load_containers(graph, self._rows)
-        self._pod_of = {key: pod for key, (pod, _) in self._containers.items()}
+        self._key_of = {Uid(row[1]): key for key, row in self._rows.items()}
+        self._loaded: set[int] = set()
+        self._inputs: dict[int, list[FoundVersion]] = defaultdict(list)
+        self._outputs: dict[int, list[tuple[MadeVersion, Version]]] = defaultdict(list)
+        self._mounted: dict[int, dict[Locator, None]] = defaultdict(dict)
+        self._peers: dict[int, tuple[Peer, ...]] = {}
+        self._images: dict[int, dict[str, str]] = {}
+        self._touches: dict[int, dict[Touch, None]] = defaultdict(dict)
         self._named: dict[Locator, Volume] = {}
         """The volumes that a Pod or the target names."""
+        self._stored: set[bytes] = set()
+        """The digests of which another Pod has the bytes in the store."""
 
-    def load(self, target: Target) -> Ancestry:
+    def load(self, pods: Iterable[int]) -> None:
+        """Load what these Pods read and left."""
+        pods = self._rows.keys() & set(pods)
+        self._loaded |= pods
+        containers = load_containers(self._graph, pods)
+        pod_of = {key: pod for key, (pod, _) in containers.items()}
         uses = [
             edge
-            for edge in self._steps.uses(self._pod_of, owned=True)
+            for edge in self._steps.uses(pod_of, owned=True)
             if edge.how != "exec" and edge.at <= self._until
         ]
-        products = self._steps.products(self._pod_of)
+        products = self._steps.products(pod_of)
         versions = self._steps.versions({edge.version for edge in (*uses, *products)})
-        inputs, volumes = self._load_inputs(uses, versions)
-        peers = load_peers(self._graph, self._reads, self._list_connections(uses, versions))
-        outputs = self._load_outputs(products, versions)
-        images = load_images(self._graph, self._containers)
-        touches: dict[int, dict[Touch, None]] = defaultdict(dict)
-        for touch in find_touches(self._graph, self._pod_of):
-            touches[touch.pod][Touch(how=touch.how, by=touch.by, at=touch.at)] = None
+        self._load_inputs(pod_of, uses, versions)
+        self._load_outputs(pod_of, products, versions)
+        connections = (
+            Connected(pod_of[edge.activity], edge.activity, edge.at, place)
+            for edge in uses
+            if (place := versions[edge.version].locator).startswith(PEERS)
+        )
+        self._peers |= load_peers(self._graph, self._reads, connections)
+        self._images |= load_images(self._graph, containers)
+        for touch in find_touches(self._graph, pod_of):
+            self._touches[touch.pod][Touch(how=touch.how, by=touch.by, at=touch.at)] = None
+
+    def load_needed(self, target: Target, walk: AncestorWalk) -> None:
+        """Load the Pods that a plan may run, and of the others what a plan by volume needs."""
+        for pod in self._rows:
+            self._mounted[pod].update(dict.fromkeys(walk.mounted[pod]))
+            self._named.update(walk.mounted[pod])
+        if target.kind != "version":
+            self.load(row[0] for row in self._connection.rows_in(_EXECUTION, target.keys))
+        found, _ = self._load_target(target)
+        found += [one for pod in self._loaded for one in self._inputs[pod]]
+        for rounds in range(_ROUNDS + 1):
+            pods = self._find_needed(found) - self._loaded
+            if not pods:
+                break
+            if rounds == _ROUNDS:
+                pods = self._rows.keys() - self._loaded
+            self.load(pods)
+            found = [one for pod in pods for one in self._inputs[pod]]
+        read = {pod: walk.objects.get(pod, ()) for pod in self._rows.keys() - self._loaded}
+        self._add_inputs({pod: self._steps.versions(keys) for pod, keys in read.items() if keys})
+
+    def _find_needed(self, found: Iterable[FoundVersion]) -> set[int]:
+        """The Pods that may have to make these versions, also those that made the same bytes."""
+        pods: set[int] = set()
+        missing: set[tuple[int, bytes]] = set()
+        for one in found:
+            if one.stored:
+                continue
+            pods |= {self._key_of[uid] for uid in one.makers}
+            if one.locator in self._named:
+                writers = self._volumes.writers(self._named[one.locator], before=FOREVER)
+                pods |= {access.pod for access in writers}
+            elif one.digest is not None:
+                place = location_key(self._graph.project_uid, one.locator)
+                missing.add((place, digest_bytes(one.digest)))
+        rows = self._connection.rows_in(_SAME_BYTES, {place for place, _ in missing})
+        pods |= {pod for place, digest, pod in rows if (place, bytes(digest)) in missing}
+        return pods & self._rows.keys()
+
+    def build(self, target: Target) -> Ancestry:
         pods = [
             AncestorPod(
                 uid=Uid(row[1]),
@@ -126,16 +210,16 @@ class _Loader:
                 ended=row[5],
                 status=row[6],
                 node=row[4],
-                images=images.get(key, {}),
-                inputs=tuple(inputs.get(key, ())),
-                outputs=tuple(made for made, _ in outputs.get(key, ())),
-                volumes=tuple(volumes.get(key, ())),
-                touched=tuple(touches.get(key, ())),
-                peers=peers.get(key, ()),
+                images=self._images.get(key, {}),
+                inputs=tuple(self._inputs.get(key, ())),
+                outputs=tuple(made for made, _ in self._outputs.get(key, ())),
+                volumes=tuple(self._mounted.get(key, ())),
+                touched=tuple(self._touches.get(key, ())),
+                peers=self._peers.get(key, ()),
             )
             for key, row in self._rows.items()
         ]
-        wanted, wanted_volumes = self._load_target(target, outputs)
+        wanted, wanted_volumes = self._load_target(target)
         return Ancestry(
             target=target.label,
             wanted=tuple(wanted),
@@ -145,44 +229,58 @@ class _Loader:
         )
 
     def _load_inputs(
-        self, uses: list[Edge], versions: Mapping[int, Version]
-    ) -> tuple[dict[int, list[FoundVersion]], dict[int, dict[Locator, None]]]:
-        """By Pod: what it read, and the volumes it had."""
-        inputs: dict[int, list[FoundVersion]] = defaultdict(list)
-        volumes: dict[int, dict[Locator, None]] = defaultdict(dict)
-        watched = self._volumes.watched(self._pod_of)
+        self, pod_of: Mapping[int, int], uses: list[Edge], versions: Mapping[int, Version]
+    ) -> None:
+        """What each Pod read, and the volumes it had."""
+        watched = self._volumes.watched(pod_of)
         read: dict[int, dict[int, Version]] = defaultdict(dict)
-        self._volumes.times(self._pod_of)
+        self._volumes.times(pod_of)
         for edge in uses:
-            version, pod = versions[edge.version], self._pod_of[edge.activity]
+            version, pod = versions[edge.version], pod_of[edge.activity]
             if is_whole(version):
                 volume = self._volumes.accessed(edge, version)
-                volumes[pod][volume.locator] = None
+                self._mounted[pod][volume.locator] = None
                 self._named[volume.locator] = volume
                 if version.location not in watched[edge.activity]:
-                    inputs[pod].append(FoundVersion(locator=volume.locator, inferred=True))
-            elif not version.locator.startswith(_PEERS) and self._pod_of.get(version.maker) != pod:
+                    whole = FoundVersion(locator=volume.locator, inferred=True)
+                    self._inputs[pod].append(whole)
+            elif not version.locator.startswith(PEERS):
                 read[pod][version.key] = version
-        found = [version for seen in read.values() for version in seen.values()]
-        origins = self._reads.find(found)
+        self._add_inputs(read)
+
+    def _add_inputs(self, read: Mapping[int, Mapping[int, Version]]) -> None:
+        """Add what these Pods found, without what they made themselves."""
+        described = self._describe([one for seen in read.values() for one in seen.values()])
+        for pod, seen in read.items():
+            for key, version in seen.items():
+                found, origin = described[key]
+                if not _is_made_by(version, pod) and not _is_made_by(origin, pod):
+                    self._inputs[pod].append(found)
+
+    def _describe(self, versions: Collection[Version]) -> dict[int, tuple[FoundVersion, Version]]:
+        """Each of these with its origin."""
+        origins = self._reads.find(versions)
         loaded = self._steps.versions(origin.key for origin in origins.values())
         extra = self._load_bytes({*origins, *loaded})
-        for pod, seen in read.items():
-            for version in seen.values():
-                origin = loaded[origins[version.key].key]
-                if self._pod_of.get(origin.maker) != pod:
-                    inputs[pod].append(
-                        self._describe_found(version, origins[version.key], origin, extra)
-                    )
-        return inputs, volumes
+        self._find_stored([(one, loaded[origins[one.key].key]) for one in versions])
+        return {
+            one.key: (
+                self._describe_found(one, origins[one.key], loaded[origins[one.key].key], extra),
+                loaded[origins[one.key].key],
+            )
+            for one in versions
+        }
 
-    def _list_connections(
-        self, uses: list[Edge], versions: Mapping[int, Version]
-    ) -> Iterator[Connected]:
-        for edge in uses:
-            place = versions[edge.version].locator
-            if place.startswith(_PEERS):
-                yield Connected(self._pod_of[edge.activity], edge.activity, edge.at, place)
+    def _find_stored(self, read: Iterable[tuple[Version, Version]]) -> None:
+        """Of bytes that no witness of these reads stored: whether another one did."""
+        missing = {
+            version.digest if version.digest is not None else origin.digest
+            for version, origin in read
+            if not version.stored and not origin.stored
+        }
+        missing.discard(None)
+        rows = self._connection.rows_in(_STORED, missing)
+        self._stored |= {bytes(digest) for digest, pod in rows if pod in self._rows}
 
     def _describe_found(
         self, version: Version, origin: Origin, made: Version, extra: Mapping[int, _Bytes]
@@ -194,7 +292,7 @@ class _Loader:
             locator=version.locator,
             makers=makers,
             digest=digest_text(has_bytes.digest),
-            stored=bool(version.stored or made.stored),
+            stored=bool(version.stored or made.stored or has_bytes.digest in self._stored),
             size=has_bytes.size or 0,
             mode=0o644 if has_bytes.mode is None else has_bytes.mode,
             mtime=known.mtime if known else 0,
@@ -215,21 +313,20 @@ class _Loader:
         return tuple(Uid(self._rows[pod][1]) for pod in pods if pod in self._rows)
 
     def _load_outputs(
-        self, products: list[Edge], versions: Mapping[int, Version]
-    ) -> dict[int, list[tuple[MadeVersion, Version]]]:
-        """By Pod: the last version of each file and object that it left."""
-        gone = {row[0] for row in self._connection.rows_in(_GONE, self._pod_of)}
+        self, pod_of: Mapping[int, int], products: list[Edge], versions: Mapping[int, Version]
+    ) -> None:
+        """The last version of each file and object that each Pod left."""
+        gone = {row[0] for row in self._connection.rows_in(_GONE, pod_of)}
         last: dict[tuple[int, Locator], Version] = {}
         for edge in products:
             version = versions[edge.version]
-            place = self._pod_of[edge.activity], version.locator
+            place = pod_of[edge.activity], version.locator
             if not is_whole(version) and version.at <= self._until:
                 known = last.get(place)
                 if known is None or version.ordinal > known.ordinal:
                     last[place] = version
         left = {place: version for place, version in last.items() if version.key not in gone}
         extra = self._load_bytes(version.key for version in left.values())
-        outputs: dict[int, list[tuple[MadeVersion, Version]]] = defaultdict(list)
         for (pod, locator), version in sorted(left.items()):
             found = extra.get(version.key)
             made = MadeVersion(
@@ -239,28 +336,19 @@ class _Loader:
                 size=version.size or 0,
                 source=found.source if found else None,
             )
-            outputs[pod].append((made, version))
-        return outputs
+            self._outputs[pod].append((made, version))
 
-    def _load_target(
-        self, target: Target, outputs: Mapping[int, list[tuple[MadeVersion, Version]]]
-    ) -> tuple[list[FoundVersion], list[Locator]]:
+    def _load_target(self, target: Target) -> tuple[list[FoundVersion], list[Locator]]:
         if target.kind == "volume" and target.locator is not None:
             volume = self._volumes.volume(target.locator)
             self._named[volume.locator] = volume
             return [FoundVersion(locator=volume.locator, inferred=True)], [volume.locator]
         keys: Iterable[int] = target.keys
         if target.kind != "version":
-            pods = {self._pod_of.get(key, key) for key in target.keys}
-            keys = [version.key for pod in pods for _, version in outputs.get(pod, ())]
+            pods = {row[0] for row in self._connection.rows_in(_EXECUTION, target.keys)}
+            keys = [version.key for pod in pods for _, version in self._outputs.get(pod, ())]
         versions = self._steps.versions(keys)
-        origins = self._reads.find(versions.values())
-        loaded = self._steps.versions(origin.key for origin in origins.values())
-        extra = self._load_bytes({*origins, *loaded})
-        wanted = [
-            self._describe_found(version, origins[key], loaded[origins[key].key], extra)
-            for key, version in versions.items()
-        ]
+        wanted = [found for found, _ in self._describe(versions.values()).values()]
         on = dict.fromkeys(place for found in wanted if (place := volume_of(found.locator)))
         for place in on:
             self._named[place] = self._volumes.volume(place)

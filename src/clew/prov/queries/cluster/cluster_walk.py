@@ -53,7 +53,7 @@ class ClusterWalk:
         self._until = until
         self._versions = versions
         self._join = join
-        self._volumes = Volumes(graph, steps, ignore_watched=ignore_watched)
+        self.volumes = Volumes(graph, steps, ignore_watched=ignore_watched)
         self._bounds: dict[int, int] = {}
         """By volume, the time by which its writers started, or after which its readers ended."""
         self._entered: dict[int, set[int]] = {}
@@ -65,20 +65,25 @@ class ClusterWalk:
         self.truncated = False
 
     def volume(self, key: int) -> Volume | None:
-        return self._volumes.get(key)
+        return self.volumes.get(key)
 
     def times(self, activities: Iterable[int]) -> dict[int, int]:
         """When containers started. Kubernetes knows the second, so this is the end of it: what a
         container used at its start may be later than what it wrote then."""
-        known = self._volumes.times(activities)
+        known = self.volumes.times(activities)
         return {key: known[key][0] for key in activities if key in known}
 
     def start(self, locator: Locator) -> int:
         """Begin with a volume as a whole, as it is at the end."""
-        volume = self._volumes.volume(locator)
-        self._enter(volume, self._until if self._up else -1)
-        self._entered[volume.key] = {_FILE}
+        volume = self.volumes.volume(locator)
+        self.enter(volume, self._until if self._up else -1)
         return volume.key
+
+    def enter(self, volume: Volume, bound: int) -> bool:
+        """Take a volume for one from which the walk goes on to all its containers; whether it has
+        not done so, or not as far."""
+        self._entered.setdefault(volume.key, set()).add(_FILE)
+        return self._enter(volume, bound)
 
     def follow_files(self, keys: Iterable[int]) -> set[int]:
         """Up: the volumes of files without a known maker. Down: the volumes from which
@@ -87,10 +92,10 @@ class ClusterWalk:
         for version in [self._versions[key] for key in keys]:
             if self._up and not version.found:
                 continue
-            volume = self._volumes.of_file(version.locator, unwatched=self._up)
+            volume = self.volumes.of_file(version.locator, unwatched=self._up)
             if volume is None or version.maker == NOBODY:
                 continue
-            if self._up and self._volumes.has_writers(volume, before=version.at, but=_FILE):
+            if self._up and self.volumes.has_writers(volume, before=version.at, but=_FILE):
                 self._join(volume.key, version.key, SAME_VOLUME, inferred=True)
             elif not self._up and self._is_read(volume, version.at):
                 self._join(version.key, volume.key, SAME_VOLUME, inferred=True)
@@ -116,12 +121,12 @@ class ClusterWalk:
         """The volumes that these containers read as a whole, if others wrote there before."""
         fresh = set()
         starts = self.times({edge.activity for edge in edges})
-        for edge, end in self._volumes.reads(edges, loaded):
-            activity, volume = edge.activity, self._volumes.accessed(edge, loaded[edge.version])
+        for edge, end in self.volumes.reads(edges, loaded):
+            activity, volume = edge.activity, self.volumes.accessed(edge, loaded[edge.version])
             bound = min(max(activities[activity], starts.get(activity, 0)), end)
             if (activity, volume.key) in self._left:
                 continue  # what it read of the volume, the walk follows already
-            if self._volumes.has_writers(volume, before=bound, but=activity):
+            if self.volumes.has_writers(volume, before=bound, but=activity):
                 self._join(volume.key, activity, "used", how=MOUNT, inferred=True)
                 self._entered.setdefault(volume.key, set()).add(activity)
                 if self._enter(volume, bound):
@@ -133,23 +138,24 @@ class ClusterWalk:
     ) -> set[int]:
         """The volumes that these containers had writable, if others read there later."""
         fresh = set()
-        watched = self._volumes.watched({edge.activity for edge in edges})
+        watched = self.volumes.watched({edge.activity for edge in edges})
         starts = self.times({edge.activity for edge in edges})
         for edge in edges:
             bound = max(activities[edge.activity], starts.get(edge.activity, -1))
             version = loaded[edge.version]
-            volume = self._volumes.accessed(edge, version)
+            volume = self.volumes.accessed(edge, version)
             if (edge.activity, volume.key) in self._left:
                 continue
             kinds = [volume]
             if version.location not in watched[edge.activity]:
-                kinds.append(self._volumes.volume(volume.locator, unwatched=True))
+                kinds.append(self.volumes.volume(volume.locator, unwatched=True))
             for one in kinds:
                 fresh |= self._leave(edge.activity, one, bound)
         return fresh
 
     def _leave(self, activity: int, volume: Volume, bound: int) -> set[int]:
-        """Go down from a container to a volume, if anybody can have read there what it wrote."""
+        """Continue from a container to a volume, if another container can have read what it wrote
+        there."""
         if not self._is_read(volume, bound, but=activity):
             return set()
         self._join(activity, volume.key, "generated", how=MOUNT, inferred=True)
@@ -157,16 +163,16 @@ class ClusterWalk:
         return {volume.key} if self._enter(volume, bound) else set()
 
     def _is_read(self, volume: Volume, after: int, *, but: int = _FILE) -> bool:
-        return self._volumes.has_readers(volume, after=after, watched=volume.unwatched, but=but)
+        return self.volumes.has_readers(volume, after=after, watched=volume.unwatched, but=but)
 
     def makers(self, keys: Iterable[int], *, room: int) -> dict[int, int]:
         """The containers that may have written what is on these volumes, and their bounds; the last
         ones, if there are more than `room`."""
         bounds: dict[int, int] = {}
         for key in keys:
-            if volume := self._volumes.get(key):
+            if volume := self.volumes.get(key):
                 bound = self._bounds[key]
-                writers = self._volumes.writers(volume, before=bound, last=room + 1)
+                writers = self.volumes.writers(volume, before=bound, last=room + 1)
                 for access in self._take(writers[::-1], room):
                     if self._is_other(key, access.activity):
                         self._join(access.activity, key, "generated", how=MOUNT, inferred=True)
@@ -180,14 +186,14 @@ class ClusterWalk:
         bounds: dict[int, int] = {}
         files: set[int] = set()
         for key in keys:
-            volume = self._volumes.get(key)
+            volume = self.volumes.get(key)
             if volume is None:
                 continue
             bound = self._bounds[key]
             if volume.unwatched:
                 files |= self._find_unmade(volume, bound)
                 continue
-            readers = self._volumes.readers(volume, after=bound, most=room + 1)
+            readers = self.volumes.readers(volume, after=bound, most=room + 1)
             for access in self._take(readers, room):
                 if access.started <= self._until and self._is_other(key, access.activity):
                     self._join(key, access.activity, "used", how=MOUNT, inferred=True)
@@ -226,7 +232,7 @@ class ClusterWalk:
         return bounds
 
     def _find_unmade(self, volume: Volume, after: int) -> set[int]:
-        found = self._volumes.readers(volume, after=after, watched=True)
+        found = self.volumes.readers(volume, after=after, watched=True)
         readers = {access.activity for access in found}
         uses = self._steps.uses(readers, owned=True)
         on_volume = [
@@ -234,7 +240,7 @@ class ClusterWalk:
             for version in self._steps.versions({edge.version for edge in uses}).values()
             if version.found
             and after < version.at <= self._until
-            and self._volumes.of_file(version.locator, unwatched=True) == volume
+            and self.volumes.of_file(version.locator, unwatched=True) == volume
         ]
         origins = self.reads.find(on_volume)
         unmade = {v.key: v for v in on_volume if origins[v.key].key == v.key}

@@ -79,7 +79,8 @@ class ClaimBindings:
     def volume_at(self, claim: Locator, at: int) -> Locator:
         """The volume at a time; before the first binding, the first one; if no binding is known,
         the claim itself."""
-        self.load([claim])
+        if claim not in self._bound:
+            self.load([claim])
         times, volumes = self._bound[claim]
         return volumes[max(bisect_right(times, at) - 1, 0)] if volumes else claim
 

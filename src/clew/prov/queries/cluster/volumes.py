@@ -89,16 +89,55 @@ class Volume:
         )
 
 
+class Accesses:
+    """The containers that had claims mounted. Each claim is asked for once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.bindings = ClaimBindings(graph)
+        self._known: dict[tuple[str, Locator], list[tuple[Locator, Access]]] = {}
+
+    def writers(self, volume: Volume) -> list[Access]:
+        return self._list(_WRITERS, volume)
+
+    def readers(self, volume: Volume) -> list[Access]:
+        return self._list(_READERS, volume)
+
+    def _list(self, sql: str, volume: Volume) -> list[Access]:
+        """The accesses to the volume, not those to another that its claim was bound to."""
+        claim = volume.claim
+        known = self._known.get((sql, claim))
+        if known is None:
+            place = location_key(self._graph.project_uid, claim)
+            known = self._known[sql, claim] = [
+                (
+                    self.bindings.volume_at(claim, started),
+                    Access(activity, pod, started, min(ended, pod_ended)),
+                )
+                for activity, started, pod, ended, pod_ended in self._graph.connection.rows(
+                    sql, (place,)
+                )
+            ]
+        return [access for locator, access in known if locator == volume.locator]
+
+
 class Volumes:
     """The volumes of a graph, and who had them mounted."""
 
     def __init__(
-        self, graph: Graph, steps: LineageQueries, *, ignore_watched: bool = False
+        self,
+        graph: Graph,
+        steps: LineageQueries,
+        *,
+        ignore_watched: bool = False,
+        accesses: Accesses | None = None,
     ) -> None:
+        """`accesses`: those that are known already."""
         self._graph = graph
         self._steps = steps
         self._ignore_watched = ignore_watched
-        self.bindings = ClaimBindings(graph)
+        self.accesses = Accesses(graph) if accesses is None else accesses
+        self.bindings = self.accesses.bindings
         self._key = key_function(graph.project_uid, "volume")
         self._known: dict[int, Volume] = {}
         self._writers: dict[int, list[Access]] = {}
@@ -206,7 +245,7 @@ class Volumes:
 
     def _list_writers(self, volume: Volume) -> list[Access]:
         if volume.key not in self._writers:
-            found = self._list_accesses(_WRITERS, volume)
+            found = self.accesses.writers(volume)
             if volume.unwatched:
                 found = self._split_by_watch(volume, found)[False]
             self._writers[volume.key] = sorted(found, key=lambda access: access.started)
@@ -214,24 +253,11 @@ class Volumes:
 
     def _list_readers(self, volume: Volume, watched: bool) -> list[Access]:
         if volume.key not in self._readers:
-            parts = self._split_by_watch(volume, self._list_accesses(_READERS, volume))
+            parts = self._split_by_watch(volume, self.accesses.readers(volume))
             for part in parts.values():
                 part.sort(key=lambda access: access.ended)
             self._readers[volume.key] = parts
         return self._readers[volume.key][watched]
-
-    def _list_accesses(self, sql: str, volume: Volume) -> list[Access]:
-        """The accesses to the volume, not those to another that its claim was bound to."""
-        place = location_key(self._graph.project_uid, volume.claim)
-        bound = self.bindings
-        bound.load([volume.claim])
-        return [
-            Access(activity, pod, started, min(ended, pod_ended))
-            for activity, started, pod, ended, pod_ended in self._graph.connection.rows(
-                sql, (place,)
-            )
-            if bound.volume_at(volume.claim, started) == volume.locator
-        ]
 
     def _split_by_watch(self, volume: Volume, accesses: list[Access]) -> dict[bool, list[Access]]:
         place = location_key(self._graph.project_uid, volume.claim)

@@ -19,7 +19,7 @@ def ancestry(graph: Graph, text: str) -> Ancestry:
     target = resolve_target(
         graph, text, machine="m", locate=lambda path: path, digest_of=lambda _: None
     )
-    return find_ancestry(graph, target)
+    return find_ancestry(graph, target, everything=True)
 
 
 def test_each_pod_has_what_it_read_and_left(graph: Graph) -> None:
