@@ -145,7 +145,9 @@ static void handle_signals(void (*handler)(int))
 }
 
 /* The first process of the namespace. It writes a byte after PR_SET_PDEATHSIG, so that its parent knows it
- * will end with it, and waits for one: if the parent died before, the read fails. */
+ * will end with it, and waits for one: if the parent died before, the read fails.
+ *
+ * It mounts a /proc of the namespace: COMMAND looks up its children there, by the process ids that it knows. */
 static void init(int starter, char **command)
 {
 	char byte = 0;
@@ -153,6 +155,8 @@ static void init(int starter, char **command)
 	handle_signals(end);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || write(starter, &byte, 1) != 1 || read(starter, &byte, 1) != 1)
 		_exit(FAILED);
+	if (syscall(SYS_mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		fail("cannot mount /proc (does a container hide parts of it?)");
 	pid_t child = fork();
 	if (child < 0)
 		fail("fork");

@@ -142,6 +142,21 @@ def test_two_repeats_run_at_the_same_time(project: Project) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_process_ids_as_in_a_container(project: Project) -> None:
+    """In a pid namespace where the first ids are not in use any more."""
+    project.sh("echo 1 > out")
+    line = 'for n in 1 2 3 4 5 6 7 8; do /bin/true; done; "$@"; exit $?'
+    inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    ran = subprocess.run(
+        [*inside, "sh", "-c", line, "sh", *CLEW, "repeat", "e1"],
+        cwd=project.folder,
+        env=project.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_an_unprivileged_user(tmp_path: Path) -> None:
     """Recorded by root, repeated by nobody's account; and both by it."""
     somebody = 61234
