@@ -47,11 +47,27 @@ def _name(found: dict[str, Any]) -> str:
     return str(found["metadata"]["name"])
 
 
+def move(found: list[dict[str, Any]], namespace: str, *, users: str) -> list[dict[str, Any]]:
+    """The same in another namespace, for one namespace of users: beside other installations."""
+    text = json.dumps(found).replace(f'"namespace": "{NAMESPACE}"', f'"namespace": "{namespace}"')
+    moved: list[dict[str, Any]] = json.loads(text)
+    for each in moved:
+        if each["kind"] == "Namespace":
+            each["metadata"]["name"] = namespace
+        if each["kind"].startswith("ClusterRole"):
+            each["metadata"]["name"] += f"-{namespace}"
+        if each.get("roleRef", {}).get("kind") == "ClusterRole":
+            each["roleRef"]["name"] += f"-{namespace}"
+    for name in ("clew-operator", "clew-server"):
+        container_of(moved, name)["args"].append(f"--namespace={users}")
+    return moved
+
+
 @contextmanager
-def install(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
+def install(kube: Kube, found: list[dict[str, Any]], namespace: str = NAMESPACE) -> Iterator[Kube]:
     """Install the resources until the end of the block; leave the CRDs, which others use."""
-    wait_until_uninstalled(kube)
-    clew = Kube(kube.kubeconfig, NAMESPACE)
+    wait_until_uninstalled(kube, namespace)
+    clew = Kube(kube.kubeconfig, namespace)
     first = [each for each in found if each["kind"] in ("Namespace", "CustomResourceDefinition")]
     clew.apply(*first)
     clew.apply(*(each for each in found if each not in first))
@@ -61,12 +77,12 @@ def install(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
         roles = [each for each in found if each["kind"].startswith("ClusterRole")]
         for each in roles:
             clew("delete", each["kind"], _name(each), "--ignore-not-found")
-        clew("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
+        clew("delete", "namespace", namespace, "--ignore-not-found", "--wait=false")
 
 
-def wait_until_uninstalled(kube: Kube) -> None:
+def wait_until_uninstalled(kube: Kube, namespace: str = NAMESPACE) -> None:
     """Wait until the installation of another test is deleted."""
-    kube.wait_for(f"namespace/{NAMESPACE}", "delete")
+    kube.wait_for(f"namespace/{namespace}", "delete")
 
 
 @contextmanager

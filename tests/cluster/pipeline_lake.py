@@ -11,6 +11,8 @@ from pathlib import Path
 from tests.cluster.kube import Kube
 from tests.cluster.location import address_for_pods
 from tests.local.s3_sidecar import KEY, SECRET, s3_server
+from tools.cluster.lifecycle import find_cluster
+from tools.cluster.nodes import ctr
 
 BUCKET = "lake"
 
@@ -35,9 +37,10 @@ class Lake:
         """The file in which the server keeps an object."""
         return self.folder / "objects" / url.removeprefix("s3://")
 
-    def admit(self, kube: Kube) -> None:
+    def admit(self, kube: Kube, **more: str) -> None:
         """Give the Pods of a namespace the rights on the bucket."""
-        words = [f"--from-literal={name}={value}" for name, value in self.environment.items()]
+        given = {**self.environment, **more}
+        words = [f"--from-literal={name}={value}" for name, value in given.items()]
         kube("create", "secret", "generic", "clew-artifacts", *words)
 
 
@@ -47,6 +50,21 @@ def lake_for_pods(folder: Path, cluster: Kube) -> Iterator[Lake]:
     with s3_server(folder, address=address, keep_alive=True) as port:
         (folder / "objects" / BUCKET).mkdir()
         yield Lake(folder, f"http://{address}:{port}")
+
+
+@contextmanager
+def pin_image(kube: Kube, image: str, name: str) -> Iterator[str]:
+    """An image of the nodes under another name, as a registry would have given it: with its digest.
+    Meanwhile, Kubernetes tells this digest of other Pods with the same image."""
+    found = find_cluster(Path(kube.kubeconfig).parent)
+    assert found is not None
+    for node in found.nodes:
+        listed = ctr(found, node, "images", "list", f"name=={image}").splitlines()
+        digest = next(word for word in listed[1].split() if word.startswith("sha256:"))
+        ctr(found, node, "images", "tag", "--force", image, f"{name}@{digest}")
+    yield f"{name}@{digest}"
+    for node in found.nodes:
+        ctr(found, node, "images", "rm", f"{name}@{digest}")
 
 
 @dataclass

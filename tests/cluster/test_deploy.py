@@ -15,7 +15,7 @@ import clew
 pytestmark = pytest.mark.cluster
 
 PAGE = DEPLOY.parent / "docs" / "how-to" / "operate-on-a-cluster.md"
-EVERY = [".", "programs", "overlays/istio", "overlays/replicas"]
+EVERY = [".", "programs", "overlays/istio", "overlays/replicas", "overlays/repeats"]
 
 
 def images(found: list[dict[str, Any]]) -> list[str]:
