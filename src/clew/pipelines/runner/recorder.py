@@ -34,8 +34,8 @@ from clew.store.errors import from_os
 
 _RETRY_SECONDS = 0.5
 """Between two attempts to reach the database."""
-_COLLECT_SECONDS = 0.02
-"""How long events are collected before they are written together."""
+_COLLECT_SECONDS = 0.1
+"""How long events are collected before they are written together: each batch is a transaction."""
 _IDLE_SECONDS = 0.1
 """How long the thread waits at most until the run is idle."""
 _MAX_UNWRITTEN = 32
@@ -108,6 +108,8 @@ class Recorder:
         """Wait until everything is written."""
         self._ending.set()
         self.idle.set()
+        with self._caught_up:
+            self._caught_up.notify_all()
         self._queue.put(None)
         self._thread.join()
         if self.failure is not None:
@@ -139,6 +141,8 @@ class Recorder:
             self._started.remove(end.node.path)
         with self._caught_up:
             self._unwritten += bool(end.attempts)
+            if not self._is_caught_up():
+                self._caught_up.notify_all()
         self._queue.put(replace(end, live_log=self.logs.finish(end.node.path)))
 
     def worker_ended(self, worker: WorkerSession) -> None:
@@ -147,7 +151,13 @@ class Recorder:
     def wait_for_backlog(self) -> None:
         """Wait until few tasks are left to write, unless the database is away."""
         with self._caught_up:
-            self._caught_up.wait_for(lambda: self._unwritten < _MAX_UNWRITTEN or self.away)
+            if not self._is_caught_up():
+                self.idle.set()
+                self._caught_up.wait_for(self._is_caught_up)
+                self.idle.clear()
+
+    def _is_caught_up(self) -> bool:
+        return self._unwritten < _MAX_UNWRITTEN or self.away
 
     # -- in the thread
 
@@ -170,7 +180,7 @@ class Recorder:
                 self._writer.discard()
             with self._caught_up:
                 self._unwritten = self._unwritten - written if self.failure is None else 0
-                self._caught_up.notify()
+                self._caught_up.notify_all()
             self._trim_memory(written)
 
     def _collect(self) -> list[_Item | None]:
@@ -179,11 +189,15 @@ class Recorder:
             items = [self._queue.get(timeout=_RETRY_SECONDS if self._writer.pending else None)]
         except queue.Empty:
             return []
-        self._ending.wait(_COLLECT_SECONDS)
+        with self._caught_up:
+            self._caught_up.wait_for(self._must_write, _COLLECT_SECONDS)
         self.idle.wait(_IDLE_SECONDS)
         while not self._queue.empty():
             items.append(self._queue.get())
         return items
+
+    def _must_write(self) -> bool:
+        return self._ending.is_set() or not self._is_caught_up()
 
     def _trim_memory(self, written: int) -> None:
         """Now and then in a long run, and at its end."""
@@ -197,7 +211,7 @@ class Recorder:
         none."""
         started = [self._number(item) for item in items if isinstance(item, Started)]
         tasks = [item for item in items if isinstance(item, TaskEnd)]
-        attempts = _read_attempts(tasks)
+        attempts = self._read_attempts(tasks)
         # The ends of tasks with files are written later, and so get later numbers.
         ordered = sorted(tasks, key=lambda end: bool(end.attempts and end.node.outputs.artifacts))
         ends: list[AnyEvent] = [
@@ -211,24 +225,24 @@ class Recorder:
         last += [self._number(item) for item in items if isinstance(item, Ended)]
         return Batch(started, tasks, attempts, ends, last, workers)
 
+    def _read_attempts(self, tasks: Sequence[TaskEnd]) -> list[list[AnyEvent]]:
+        """The events of the attempts of each task, once the content they name is stored."""
+        sessions: dict[str, WorkerSession] = {}
+        events: list[list[AnyEvent]] = []
+        for task in tasks:
+            events.append([])
+            for attempt in task.attempts:
+                self.idle.wait(_IDLE_SECONDS)
+                session, seen = attempt.events()
+                events[-1] += seen
+                if session is not None:
+                    sessions[session.uid] = session
+        for session in sessions.values():
+            session.flush()
+        return events
+
     def _number(self, event: AnyEvent) -> AnyEvent:
         return replace(event, n=next(self._numbers))
-
-
-def _read_attempts(tasks: Sequence[TaskEnd]) -> list[list[AnyEvent]]:
-    """The events of the attempts of each task, once the content they name is stored."""
-    sessions: dict[str, WorkerSession] = {}
-    events: list[list[AnyEvent]] = []
-    for task in tasks:
-        events.append([])
-        for attempt in task.attempts:
-            session, seen = attempt.events()
-            events[-1] += seen
-            if session is not None:
-                sessions[session.uid] = session
-    for session in sessions.values():
-        session.flush()
-    return events
 
 
 def _end_worker(worker: WorkerSession) -> list[AnyEvent]:
