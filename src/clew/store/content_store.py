@@ -116,13 +116,17 @@ class Store:
         *,
         expect: Sequence[Signature | None] | None = None,
         keep: bool = True,
+        recalled: bool = False,
         within: Confined = HOST,
     ) -> list[Stored | ClewError]:
-        """Store many files, which is cheaper than one by one. Errors are returned, not raised."""
+        """Store many files, which is cheaper than one by one. Errors are returned, not raised.
+        `recalled`: `recall` found no stored content for the signatures in `expect`."""
         with self._lock:
             expected = expect if expect is not None else [None] * len(paths)
             return list(
-                file_input.put_files(self._writer, paths, expected, keep=keep, within=within)
+                file_input.put_files(
+                    self._writer, paths, expected, keep=keep, recalled=recalled, within=within
+                )
             )
 
     def recall(self, signatures: Sequence[Signature]) -> list[Stored | None]:

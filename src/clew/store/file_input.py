@@ -36,12 +36,16 @@ def put_files(
     *,
     keep: bool,
     reread: bool = False,
+    recalled: bool = False,
     within: Confined = HOST,
 ) -> Iterator[Stored | ClewError]:
-    """The result for each file, in order. Raises if the store cannot be written any more."""
+    """The result for each file, in order. Raises if the store cannot be written any more.
+    `recalled`: `recall_files` found no stored content for `expect`, so it is not looked up."""
     for i in range(0, len(paths), BATCH):
-        batch = paths[i : i + BATCH], expect[i : i + BATCH]
-        yield from _Batch(writer, *batch, keep=keep, reread=reread, within=within).run()
+        batch = _Batch(
+            writer, paths[i : i + BATCH], expect[i : i + BATCH], keep=keep, within=within
+        )
+        yield from batch.run(reread=reread, recalled=recalled)
 
 
 def recall_files(writer: ContentWriter, signatures: Sequence[Signature]) -> Iterator[Stored | None]:
@@ -60,11 +64,9 @@ class _Batch:
         expect: Sequence[Signature | None],
         *,
         keep: bool,
-        reread: bool,
         within: Confined,
     ) -> None:
         self._writer = writer
-        self._reread = reread
         self._within = within
         self._paths = paths
         self._expect = expect
@@ -73,14 +75,18 @@ class _Batch:
         self._waiting: list[tuple[int, bytes, Signature, int]] = []  # small files that were read
         self._weight = 0
 
-    def run(self) -> Iterator[Stored | ClewError]:
-        for i in range(len(self._paths)) if self._reread else self._unknown():
+    def run(self, *, reread: bool, recalled: bool) -> Iterator[Stored | ClewError]:
+        to_read: Iterable[int] = range(len(self._paths))
+        if not reread:
+            signatures = self._expected()
+            to_read = signatures if recalled else self._unknown(signatures)
+        for i in to_read:
             self._read(i)
         self._settle()
         return (self._done[i] for i in range(len(self._paths)))
 
-    def _unknown(self) -> list[int]:
-        """The files that must be read; the others are recognised by their signatures."""
+    def _expected(self) -> dict[int, Signature]:
+        """The signatures of the files that are as expected."""
         signatures: dict[int, Signature] = {}
         for i, path in enumerate(self._paths):
             try:
@@ -92,6 +98,10 @@ class _Batch:
                 signatures[i] = signature
             else:
                 self._done[i] = Changed(f"{display_path(path)} changed since it was last seen")
+        return signatures
+
+    def _unknown(self, signatures: dict[int, Signature]) -> list[int]:
+        """The files that must be read; the others are recognised by their signatures."""
         unknown: list[int] = []
         known = self._writer.recall(list(signatures.values()))
         for (i, signature), row in zip(signatures.items(), known, strict=True):

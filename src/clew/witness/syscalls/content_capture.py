@@ -187,6 +187,7 @@ class ContentCapture:
                 [files[i][1] for i in unknown],
                 expect=[signatures[i] for i in unknown],
                 keep=keep,
+                recalled=keep,
                 within=self.files,
             )
             for i, answer in zip(unknown, answers, strict=True):
