@@ -171,8 +171,9 @@ def path_and_parents(path: bytes) -> tuple[bytes, ...]:
 def _with_parents(directory: bytes) -> tuple[bytes, ...]:
     """Cached apart from the paths: many files share a directory."""
     parents = [directory]
-    while len(parents[-1]) > 1:
-        parents.append(os.path.dirname(parents[-1]))
+    while len(directory) > 1:
+        directory = directory.rpartition(b"/")[0].rstrip(b"/") or b"/"
+        parents.append(directory)
     return tuple(parents)
 
 

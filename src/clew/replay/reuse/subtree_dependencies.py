@@ -61,7 +61,10 @@ class DependencyFinder:
         ]
 
     def _changed_before(self, path: bytes, at: int) -> bool:
-        return any(self._first_change.get(parent, at) < at for parent in path_and_parents(path))
+        parents = path_and_parents(path)
+        if self._first_change.keys().isdisjoint(parents):  # by far the most
+            return False
+        return any(self._first_change.get(parent, at) < at for parent in parents)
 
     def _uses(self) -> Iterator[Dependency]:
         for key in self._scope.members:
@@ -147,9 +150,10 @@ def drop_traversals(dependencies: list[Dependency]) -> list[Dependency]:
 
     def reduce(dependency: Dependency) -> Iterator[Dependency]:
         path = dependency.path
-        parents = path_and_parents(path)[1:-1]
-        traversed = path in within and all(parent in directories for parent in parents)
-        if not _is_directory(dependency) or not traversed:
+        if not _is_directory(dependency) or path not in within:
+            yield dependency
+            return
+        if not directories.issuperset(path_and_parents(path)[1:-1]):
             yield dependency
             return
         yield dependency._replace(kind="present", answer=dependency.answer.split(" ")[0])
