@@ -10,10 +10,12 @@ import httpx2
 import pytest
 from tests.cluster.concurrency import ALL_NAMESPACES
 from tests.cluster.deployment import DEPLOY, find_resource, render
-from tests.cluster.kube import Kube, pod
+from tests.cluster.kube import CLEW, Kube, pod
 from tests.cluster.location import require_local_cluster
 from tests.cluster.operator import free_port
+from tests.cluster.pipeline_lake import lake_for_pods
 from tests.cluster.schedulers import Extender, KubeScheduler, write_configuration
+from tests.driver import Project
 from tests.network_path import PORT, NetworkPath
 from tests.prometheus import prometheus
 from tests.wait import wait_until
@@ -28,6 +30,18 @@ AGENT = "app.kubernetes.io/name=clew-latency"
 LOCATIONS = {name: f"10.99.0.{n}" for n, name in enumerate("ABCDEFGHIJKL", 2)}
 """More than a node measures of its own accord, so some are predicted."""
 SCHEDULER = "measured"
+PIPELINE = f"""
+import clew
+from kfp import dsl
+
+@dsl.component(base_image="{CLEW}", install_kfp_package=False)
+def answer(question: str) -> str:
+    return question
+
+@dsl.pipeline
+def questions():
+    clew.place(answer(question="Which pump fails next?"), near="LOCATION")
+"""
 LATENCY_KINDS = ("Namespace", "CustomResourceDefinition", "ConfigMap")
 
 
@@ -163,6 +177,30 @@ def test_pods_run_near_their_users_and_follow_when_latencies_change(
     assert measured >= 10
     sites.near.path.set_distance(LOCATIONS[sites.home], 120)
     wait_until("decisions follow", lambda: goes_to(sites.far, sites.home))
+
+
+def test_the_record_of_a_task_says_why_it_ran_on_its_node(
+    sites: Sites, kube: Kube, tmp_path: Path
+) -> None:
+    wait_until("the location is measured", lambda: sites.knows(sites.far, sites.edge))
+    (tmp_path / "lake").mkdir()
+    with lake_for_pods(tmp_path / "lake", kube) as lake:
+        lake.admit(kube)
+        project = Project(
+            tmp_path / "project",
+            KUBECONFIG=kube.kubeconfig,
+            CLEW_ARTIFACTS="s3://lake/runs",
+            CLEW_IMAGE=CLEW,
+            CLEW_SCHEDULER=SCHEDULER,
+            **lake.environment,
+        )
+        project.write("pipeline.py", PIPELINE.replace("LOCATION", sites.edge))
+        where = ("--on", "kubernetes", "--namespace", kube.namespace)
+        project("pipeline", "run", "pipeline.py", *where)
+    found = project.json("pipeline", "why", "r1/answer")
+    assert f"on {found['node']}, " in found["placement"]
+    assert f" ms from {sites.edge}: the best of " in found["placement"]
+    assert found["placement"] in project("pipeline", "show", "r1").stdout
 
 
 def test_a_location_that_does_not_answer_has_no_latency(sites: Sites) -> None:
