@@ -24,6 +24,10 @@ async ([context, options]) => {
     ({ id, help, nodes: nodes.slice(0, 5).map(describe) }));
 }
 """
+_EXPECTED_MESSAGES = (
+    "Failed to load resource",  # a refused request: it is noted with its address and status instead
+    "The Cross-Origin-Opener-Policy header has been ignored",  # over plain HTTP from another host
+)
 _OPTIONS = {"resultTypes": ["violations"]}
 PHONE = {"width": 390, "height": 844}
 
@@ -56,8 +60,7 @@ class WebApp:
         page.on("response", lambda response: self._note_response(page, response))
 
     def _note(self, page: Page, message: ConsoleMessage) -> None:
-        # A refused request is noted with its address and status instead.
-        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+        if message.type == "error" and not message.text.startswith(_EXPECTED_MESSAGES):
             self.errors.append(f"{page.url}: {message.text}")
 
     def _note_response(self, page: Page, response: Response) -> None:
