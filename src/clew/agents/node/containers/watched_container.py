@@ -164,17 +164,19 @@ def _mark(container: WatchedContainer, planned: PlannedMount, entry: MountEntry)
 
 def open_mount(pid: int, entry: MountEntry) -> int:
     """Open the root of a mount of a process, as a descriptor of a path. The path may have changed
-    since the table was read: the runtime makes the container's root that of the process."""
+    since the table was read, when the runtime made the container's root that of the process: then
+    there is nothing at the old path, or the directory on which it was mounted."""
+    failed: OSError
     try:
-        return _open_point(pid, entry)
-    except FileNotFoundError:
-        moved = next((one for one in read_mounts(pid) if one.id == entry.id), entry)
-        return _open_point(pid, moved)
-
-
-def _open_point(pid: int, entry: MountEntry) -> int:
-    opened = open_in_root(pid, entry.point, os.O_PATH, resolve=NO_SYMLINKS)
-    if mount_id(opened) != entry.id:
+        opened = open_in_root(pid, entry.point, os.O_PATH, resolve=NO_SYMLINKS)
+    except FileNotFoundError as error:
+        failed = error
+    else:
+        if mount_id(opened) == entry.id:
+            return opened
         os.close(opened)
-        raise OSError(f"another mount covers {os.fsdecode(entry.point)}")
-    return opened
+        failed = OSError(f"another mount covers {os.fsdecode(entry.point)}")
+    moved = next((one for one in read_mounts(pid) if one.id == entry.id), entry)
+    if moved.point == entry.point:
+        raise failed
+    return open_mount(pid, moved)
