@@ -133,9 +133,11 @@ def test_where_no_user_namespace_may_be_made_the_command_runs_and_a_gap_says_so(
     assert "the container may not make a user namespace" in gaps
 
 
-def test_pods_that_run_already_are_created_again(team: Kube, project: Project) -> None:
+def test_pods_that_run_already_are_created_again(team: Kube, device: str, project: Project) -> None:
     bare = pod("bare", "sleep", "600", volume="data")
     owned = pod("owned", "sleep", "600", volume="data")
+    for one in (bare, owned):  # they create the volume on their node, and need the device later
+        one["spec"]["nodeSelector"] = {"kubernetes.io/hostname": device}
     owner = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
