@@ -41,7 +41,6 @@ def web_options() -> tuple[str, ...]:
 
 def upload(app: WebApp) -> Page:
     page = app.open("/pipelines")
-    expect(page.get_by_text("There are no pipelines yet")).to_be_visible()
     page.get_by_role("button", name="Upload a pipeline").click()
     page.get_by_label("Compiled pipeline").set_input_files(app.project / "taxi.yaml")
     expect(page.get_by_label("Name", exact=True)).to_have_value("taxi")
@@ -126,6 +125,8 @@ def schedule(page: Page) -> None:
 
 
 def test_upload_run_compare_and_schedule(web_app: WebApp) -> None:
+    page = web_app.open("/pipelines")
+    expect(page.get_by_text("There are no pipelines yet")).to_be_visible()
     use_the_pipeline(web_app)
 
 
