@@ -25,7 +25,7 @@ from clew.kube.node_pods import NodePods
 from clew.prov.cluster.activities import object_uid
 from clew.prov.events import AnyEvent, Gap, Used
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.ancestry import find_ancestry
+from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry
 from clew.prov.queries.targets import resolve_target
 from clew.witness.volumes.selection import Policy
 

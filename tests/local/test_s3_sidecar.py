@@ -32,7 +32,7 @@ from clew.prov.events import (
     to_lines,
 )
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.ancestry import find_ancestry
+from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry
 from clew.prov.queries.targets import resolve_target
 from clew.witness.object_stores.pod_context import PodContainer, PodContext
 

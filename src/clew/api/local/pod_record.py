@@ -17,7 +17,7 @@ from clew.errors import NotFound
 from clew.prov.cluster.ancestry import Ancestry
 from clew.prov.cluster.facets import PodFacet
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.ancestry import find_ancestry, load_pod_facets
+from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry, load_pod_facets
 from clew.prov.queries.cluster.cluster_state import load_cluster_state
 from clew.prov.queries.cluster.pod_diff import load_hardware
 from clew.prov.queries.cluster.pods import namespace_of_locator

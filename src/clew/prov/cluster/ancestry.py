@@ -16,7 +16,7 @@ class Touch(Struct, frozen=True, kw_only=True):
     at: int
 
 
-class FoundVersion(Struct, frozen=True, kw_only=True):
+class FoundVersion(Struct, frozen=True, kw_only=True, gc=False):
     """A version that a Pod read, or the target itself."""
 
     locator: Locator
@@ -35,7 +35,7 @@ class FoundVersion(Struct, frozen=True, kw_only=True):
     inferred: bool = False
 
 
-class MadeVersion(Struct, frozen=True, kw_only=True):
+class MadeVersion(Struct, frozen=True, kw_only=True, gc=False):
     """The version of a file or object that a Pod left."""
 
     locator: Locator

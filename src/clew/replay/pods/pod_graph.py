@@ -72,8 +72,9 @@ class PodGraph:
 
     def is_stored(self, found: FoundVersion) -> bool:
         """Whether its bytes are in the store, or in a bucket that keeps old versions."""
-        in_store = found.stored or (self._digest(found) or "") in self._stored
-        return in_store or object_version(found) is not None
+        if found.stored or (self._digest(found) or "") in self._stored:
+            return True
+        return object_version(found) is not None
 
     def list_made_keys(self, pod: AncestorPod) -> dict[str, Locator]:
         """The contents that a Pod left, and where."""
@@ -128,8 +129,10 @@ class PodGraph:
 
 def object_version(found: FoundVersion) -> str | None:
     """The id by which a bucket keeps this version of an object."""
-    name, _, version = (found.source or "").partition("=")
-    if not found.locator.startswith("s3://") or name != "versionId":
+    if found.source is None or not found.locator.startswith("s3://"):
+        return None
+    name, _, version = found.source.partition("=")
+    if name != "versionId":
         return None
     return version if version not in ("", "null") else None
 

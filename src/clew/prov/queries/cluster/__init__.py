@@ -8,7 +8,7 @@
     peers        which Pods a Pod talked to; peer_pods: what ran in them
     cluster_walk what a walk of lineage follows of these; nodes: how it shows them
     pods         Pods and their containers as nodes of a lineage
-    ancestry     the Pods that a target depends on, as plain data; ancestor_walk: finds them
+    ancestry     the Pods that a target depends on, as plain data for plans
     cluster_state what existed at a time
     visibility   what of a lineage a caller may see
     pod_diff     how two Pods differ

@@ -8,7 +8,7 @@ from clew.documents.comparisons.differences import Change, Difference, ImageChan
 from clew.documents.ids import Digest, ExecutionId, Locator
 from clew.prov.cluster.ancestry import AncestorPod, FoundVersion, MadeVersion
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.ancestry import load_pods
+from clew.prov.queries.cluster.ancestry.ancestry import load_pods
 from clew.prov.queries.cluster.names import VOLUME_FILE
 from clew.prov.queries.cluster.nodes import label_of
 from clew.prov.queries.cluster.pods import read_any_facet

@@ -208,9 +208,9 @@ class Volumes:
 
     def times(self, activities: Iterable[int]) -> dict[int, tuple[int, int]]:
         """When containers started and ended."""
-        missing = {key for key in activities if key not in self._times}
-        for key, start, end in self._graph.connection.rows_in(_TIMES, missing):
-            self._times[key] = start, end
+        if missing := {key for key in activities if key not in self._times}:
+            for key, start, end in self._graph.connection.rows_in(_TIMES, missing):
+                self._times[key] = start, end
         return self._times
 
     def watched(self, activities: Collection[int]) -> dict[int, set[int]]:

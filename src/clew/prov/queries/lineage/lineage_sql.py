@@ -188,7 +188,7 @@ class LineageQueries:
         known = self._versions
         missing = [key for key in wanted if key not in known]
         for row in self._connection.rows_in(_VERSIONS, missing):
-            known[row[0]] = Version(*row)
+            known[row[0]] = Version._make(row)
         return {key: known[key] for key in wanted if key in known}
 
     def origins(self, keys: Iterable[int]) -> dict[int, int]:
@@ -221,7 +221,7 @@ class LineageQueries:
         """The versions they read, without packages' files unless `owned`; a move is not a read."""
         wanted = list(activities)
         used = self._connection.rows_in(_ALL_USES if owned else _USES, wanted)
-        return [Edge(*row) for row in used + self._connection.rows_in(_RENAMED, wanted)]
+        return list(map(Edge._make, used + self._connection.rows_in(_RENAMED, wanted)))
 
     def moved(self, activities: Iterable[int]) -> list[Edge]:
         """The versions they renamed, linked, exchanged or touched."""

@@ -3,7 +3,6 @@
 from itertools import count
 from typing import NamedTuple
 
-import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.unit.prov.cluster.cluster_builder import ClusterBuilder, PodBuilder
@@ -13,8 +12,7 @@ from clew.documents.ids import Uid
 from clew.errors import NotFound
 from clew.prov.cluster.ancestry import Ancestry
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster import ancestry as ancestry_queries
-from clew.prov.queries.cluster.ancestry import find_ancestry
+from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry
 from clew.prov.queries.lineage.lineage_sql import LineageQueries
 from clew.prov.queries.lineage.walk import Walk
 from clew.prov.queries.targets import Target, resolve_target
@@ -120,10 +118,9 @@ def list_traced(graph: Graph, target: Target) -> set[Uid]:
     drawn=st.lists(PODS, min_size=1, max_size=6),
     text=st.sampled_from(["pod/team/p{last}", "pvc://team/data/a", "s3://lake/a"]),
     cut=st.sampled_from([None, None, 0.5, 0.9]),
-    rounds=st.sampled_from([1, 6]),
 )
 def test_the_plan_is_that_of_the_whole_ancestry(
-    connection: Connection, drawn: list[RanPod], text: str, cut: float | None, rounds: int
+    connection: Connection, drawn: list[RanPod], text: str, cut: float | None
 ) -> None:
     cluster = build(drawn)
     graph = Graph(connection, f"{next(PROJECTS):032x}")
@@ -142,7 +139,4 @@ def test_the_plan_is_that_of_the_whole_ancestry(
     everything = find_ancestry(graph, target, as_of=as_of, everything=True)
     if as_of is None:
         assert list_traced(graph, target) <= {pod.uid for pod in everything.pods}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ancestry_queries, "_ROUNDS", rounds)
-        needed = find_ancestry(graph, target, as_of=as_of)
-    assert outcome(needed) == outcome(everything)
+    assert outcome(find_ancestry(graph, target, as_of=as_of)) == outcome(everything)

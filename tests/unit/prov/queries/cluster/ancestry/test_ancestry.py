@@ -10,7 +10,7 @@ from tests.unit.prov.cluster.cluster_builder import (
 from clew.documents.ids import Locator
 from clew.prov.cluster.ancestry import Ancestry
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.ancestry import find_ancestry, load_pod_facets
+from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry, load_pod_facets
 from clew.prov.queries.targets import resolve_target
 from clew.replay.pods.plan import plan_pods
 

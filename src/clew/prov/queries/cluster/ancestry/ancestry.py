@@ -5,6 +5,7 @@ of them read and left is then loaded for many Pods at once. A plan needs it of t
 outputs may have to be made again: mostly a few Pods of a long history.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -21,7 +22,8 @@ from clew.prov.cluster.ancestry import (
 )
 from clew.prov.cluster.facets import PodFacet
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.ancestor_walk import PEERS, AncestorWalk
+from clew.prov.queries.cluster.ancestry.ancestor_walk import OBJECT_STORE, PEERS, AncestorWalk
+from clew.prov.queries.cluster.ancestry.needed_pods import TARGET, NeededPods
 from clew.prov.queries.cluster.names import volume_of
 from clew.prov.queries.cluster.peer_pods import (
     Connected,
@@ -34,14 +36,12 @@ from clew.prov.queries.cluster.reads import Origin, ReadOrigins
 from clew.prov.queries.cluster.volumes import Accesses, Volume, Volumes, is_whole
 from clew.prov.queries.lineage.lineage_sql import FOREVER, Edge, LineageQueries, Version
 from clew.prov.queries.targets import Target
-from clew.prov.row_keys import activity_key, digest_bytes, digest_text, location_key
+from clew.prov.row_keys import activity_key, digest_text
 
 MAX_MAKERS = 1_000
 """Pods that may have made one file whose writing no witness saw: the last ones."""
-_ROUNDS = 6
-"""Times that the Pods are loaded which made what others need; then all others are, at once: a chain
-of Pods has as many rounds as Pods."""
-
+_STARTED = 3
+"""A column of `_PODS`."""
 _PODS = """
 SELECT s.id, s.uid, s.name, s.at, s.node,
   (SELECT min(e.at) FROM ended e WHERE e.activity = s.id),
@@ -55,10 +55,6 @@ _EXECUTION = "SELECT s.execution FROM started s WHERE s.id IN ({})"
 _STORED = """
 SELECT DISTINCT c.digest, v.execution FROM content c JOIN version v ON v.id = c.version
 WHERE c.digest IN ({}) AND c.stored = 1
-"""
-_SAME_BYTES = """
-SELECT DISTINCT v.location, c.digest, v.execution FROM version v JOIN content c ON c.version = v.id
-WHERE v.location IN ({}) AND v.maker <> v.execution
 """
 
 
@@ -167,38 +163,37 @@ class _Loader:
         for pod in self._rows:
             self._mounted[pod].update(dict.fromkeys(walk.mounted[pod]))
             self._named.update(walk.mounted[pod])
+        needed = NeededPods(self._graph, self._key_of, self._list_writing_pods)
+        waiting = sorted(self._rows, key=self._started)
         if target.kind != "version":
-            self.load(row[0] for row in self._connection.rows_in(_EXECUTION, target.keys))
+            pods = {row[0] for row in self._connection.rows_in(_EXECUTION, target.keys)}
+            self._load_into(needed, pods)
         found, _ = self._load_target(target)
-        found += [one for pod in self._loaded for one in self._inputs[pod]]
-        for rounds in range(_ROUNDS + 1):
-            pods = self._find_needed(found) - self._loaded
-            if not pods:
-                break
-            if rounds == _ROUNDS:
-                pods = self._rows.keys() - self._loaded
-            self.load(pods)
-            found = [one for pod in pods for one in self._inputs[pod]]
+        needed.add({TARGET: found})
+        more = 1
+        while pods := needed.find_missing():
+            # Who made what these Pods read mostly ran shortly before them. A chain of Pods would
+            # take a round for each of them, so each round loads twice as many earlier ones.
+            earlier = bisect_right(waiting, max(map(self._started, pods)), key=self._started)
+            self._load_into(needed, pods.union(waiting[max(earlier - more, 0) : earlier]))
+            waiting = [pod for pod in waiting if pod not in self._loaded]
+            more *= 2
         read = {pod: walk.objects.get(pod, ()) for pod in self._rows.keys() - self._loaded}
         self._add_inputs({pod: self._steps.versions(keys) for pod, keys in read.items() if keys})
 
-    def _find_needed(self, found: Iterable[FoundVersion]) -> set[int]:
-        """The Pods that may have to make these versions, also those that made the same bytes."""
-        pods: set[int] = set()
-        missing: set[tuple[int, bytes]] = set()
-        for one in found:
-            if one.stored:
-                continue
-            pods |= {self._key_of[uid] for uid in one.makers}
-            if one.locator in self._named:
-                writers = self._volumes.writers(self._named[one.locator], before=FOREVER)
-                pods |= {access.pod for access in writers}
-            elif one.digest is not None:
-                place = location_key(self._graph.project_uid, one.locator)
-                missing.add((place, digest_bytes(one.digest)))
-        rows = self._connection.rows_in(_SAME_BYTES, {place for place, _ in missing})
-        pods |= {pod for place, digest, pod in rows if (place, bytes(digest)) in missing}
-        return pods & self._rows.keys()
+    def _load_into(self, needed: NeededPods, pods: Iterable[int]) -> None:
+        fresh = self._rows.keys() & set(pods) - self._loaded
+        self.load(fresh)
+        needed.add({pod: self._inputs.get(pod, ()) for pod in fresh})
+
+    def _list_writing_pods(self, locator: Locator) -> list[int] | None:
+        volume = self._named.get(locator)
+        if volume is None:
+            return None
+        return [access.pod for access in self._volumes.writers(volume, before=FOREVER)]
+
+    def _started(self, pod: int) -> int:
+        return int(self._rows[pod][_STARTED])
 
     def build(self, target: Target) -> Ancestry:
         pods = [
@@ -261,8 +256,8 @@ class _Loader:
         """Each of these with its origin."""
         origins = self._reads.find(versions)
         loaded = self._steps.versions(origin.key for origin in origins.values())
-        extra = self._load_bytes({*origins, *loaded})
         self._find_stored([(one, loaded[origins[one.key].key]) for one in versions])
+        extra = self._load_bytes((*versions, *loaded.values()))
         return {
             one.key: (
                 self._describe_found(one, origins[one.key], loaded[origins[one.key].key], extra),
@@ -326,7 +321,7 @@ class _Loader:
                 if known is None or version.ordinal > known.ordinal:
                     last[place] = version
         left = {place: version for place, version in last.items() if version.key not in gone}
-        extra = self._load_bytes(version.key for version in left.values())
+        extra = self._load_bytes(left.values())
         for (pod, locator), version in sorted(left.items()):
             found = extra.get(version.key)
             made = MadeVersion(
@@ -367,6 +362,12 @@ class _Loader:
             locator=volume.locator, writers=tuple((uid, started) for started, uid in writers)
         )
 
-    def _load_bytes(self, keys: Iterable[int]) -> dict[int, _Bytes]:
+    def _load_bytes(self, versions: Iterable[Version]) -> dict[int, _Bytes]:
+        """Of those that may be restored: from the store, or from a bucket."""
+        keys = {
+            one.key
+            for one in versions
+            if one.stored or one.digest in self._stored or one.locator.startswith(OBJECT_STORE)
+        }
         rows: list[tuple[Any, ...]] = self._connection.rows_in(_BYTES, keys)
         return {key: _Bytes(mtime, source) for key, mtime, source in rows}
