@@ -1,5 +1,6 @@
 """The page of a run: tasks, logs, artifacts, and repeats with their verdict and cause."""
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -13,6 +14,21 @@ from tests.local.web_app import PHONE, WebApp, assert_accessible, assert_fits
 from tests.wait import wait_until
 
 LINES = 300_000
+IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+NOTEBOOK = {
+    "nbformat": 4,
+    "nbformat_minor": 5,
+    "metadata": {},
+    "cells": [
+        {
+            "cell_type": "code",
+            "source": "print(6 * 7)",
+            "metadata": {},
+            "execution_count": 1,
+            "outputs": [{"output_type": "stream", "name": "stdout", "text": "42\n"}],
+        }
+    ],
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +44,11 @@ def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project.write("clock.sh", "date +%s%N > now.txt; echo measured\n")
     project("exec", "--name", "clock", "--", "sh", "clock.sh", "--lr", "0.5", "--epochs=3")
     project.shell(f'seq 1 {LINES} | sed "s/^/line /"', "--name", "many")
+    (project / "seen.png").write_bytes(base64.b64decode(IMAGE))
+    project.write("seen.csv", "model,score\nsmall,0.5\nlarge,0.75\n")
+    project.write("seen.ipynb", json.dumps(NOTEBOOK))
+    copies = "for kind in png csv ipynb; do cp seen.$kind made.$kind; done"
+    project.shell(copies, "--name", "files")
     project("pipeline", "run", "kinds.yaml")
     return project
 
@@ -168,6 +189,26 @@ def test_tags_notes_and_files(web_app: WebApp) -> None:
     page.get_by_role("button", name="More actions").click()
     page.get_by_role("menuitem", name="Open a TensorBoard").click()
     expect(page).to_have_url(re.compile(r"/tensorboards/new\?run=e1$"))
+    web_app.assert_no_errors()
+
+
+def test_previews_of_files(web_app: WebApp) -> None:
+    page = open_page(web_app, "/runs/files")
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("link", name="made.png").click()
+    image = dialog.get_by_role("img", name="The recorded file")
+    expect(image).to_be_visible()
+    assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
+    page.keyboard.press("Escape")
+    page.get_by_role("row").filter(has_text="made.csv").click()
+    expect(dialog.get_by_role("row").filter(has_text="large")).to_contain_text("0.75")
+    assert_accessible(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("row").filter(has_text="made.ipynb").click()
+    cell = dialog.get_by_role("region", name="Cell 1")
+    expect(cell).to_contain_text("print(6 * 7)")
+    expect(cell).to_contain_text("42")
+    assert_accessible(page)
     web_app.assert_no_errors()
 
 

@@ -284,6 +284,26 @@ def test_a_missing_program_is_installed_on_demand(web_app: WebApp) -> None:
     web_app.assert_no_errors()
 
 
+def test_what_is_wrong_with_the_administrators_file_is_shown(web_app: WebApp) -> None:
+    file = web_app.project / ".clew/spawner_ui_config.yaml"
+    file.write_text("spawnerFormDefaults: {cpu: {value: many}}")
+    page = web_app.open("/settings/administration")
+    expect(page.get_by_text("not in use", exact=True)).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("cpu")
+    assert_accessible(page)
+    page = web_app.open("/notebooks/new")
+    banner = page.get_by_text("The administrator's defaults are not used")
+    expect(banner).to_contain_text("cpu")
+    expect(page.get_by_role("button", name="Create")).to_be_enabled()
+    file.write_text("spawnerFormDefaults: {cpu: {value: '0.25', readOnly: true}}")
+    page.reload()
+    expect(page.get_by_label("CPU cores", exact=True)).to_have_value("0.25")
+    expect(page.get_by_label("CPU cores", exact=True)).to_be_disabled()
+    expect(banner).to_have_count(0)
+    file.unlink()
+    web_app.assert_no_errors()
+
+
 def test_the_idle_time_of_this_machine_is_changed(web_app: WebApp) -> None:
     page = web_app.open("/settings/culling")
     expect(page.get_by_text("Nothing is stopped because it is idle.")).to_be_visible()
