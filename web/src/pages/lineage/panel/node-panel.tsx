@@ -269,6 +269,7 @@ function Facts({ box }: { box: Box }) {
     ["Container", node.container],
     ["Image", node.image && <code className="break-all">{node.image}</code>],
     ["Machine", node.node],
+    ["Why there", node.placement],
     ["Started by", node.agent && <span className="break-all">{node.agent}</span>],
     ["Path", node.path && <code className="break-all">{node.path}</code>],
     ["Id", <Copied key="id" text={node.id} />],
