@@ -119,20 +119,20 @@ class _YamlBuilder:
     def build(self, events: Any) -> list[Any]:
         yaml = self._yaml
         documents: list[Any] = []
-        for event in events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                self._anchors.clear()
-                self._root = []
-            elif isinstance(event, yaml.DocumentEndEvent):
-                documents += self._root
+        for event in events:  # the most frequent first
+            if isinstance(event, yaml.ScalarEvent):
+                self._add_scalar(event)
             elif isinstance(event, yaml.CollectionStartEvent):
                 self._begin_collection(event)
             elif isinstance(event, yaml.CollectionEndEvent):
                 self._end_collection()
             elif isinstance(event, yaml.AliasEvent):
                 self._add_alias(str(event.anchor))
-            elif isinstance(event, yaml.ScalarEvent):
-                self._add_scalar(event)
+            elif isinstance(event, yaml.DocumentStartEvent):
+                self._anchors.clear()
+                self._root = []
+            elif isinstance(event, yaml.DocumentEndEvent):
+                documents += self._root
         return documents
 
     def _begin_collection(self, event: yaml.CollectionStartEvent) -> None:
@@ -174,6 +174,8 @@ class _YamlBuilder:
             self._anchors[event.anchor] = (anchored, 1, len(event.value), 0)
 
     def _key(self, event: yaml.ScalarEvent) -> Any:
+        if event.tag is None and event.value != "<<":  # no other plain text means a merge
+            return event.value
         return _MERGE if self._tag(event) == f"{_TAG}merge" else event.value
 
     def _value(self, event: yaml.ScalarEvent) -> Any:

@@ -135,11 +135,12 @@ class TaskFiles(Struct):
 
     def read_result(self) -> TaskResult:
         """Read the outputs that the task left."""
-        file = self.directory / OUTPUT
+        output: dict[str, Any] = {}
         try:
-            output = json.loads(file.read_text()) if file.exists() else {}
+            with suppress(FileNotFoundError), open(self.directory / OUTPUT, "rb") as file:
+                output = json.loads(file.read())
         except (OSError, ValueError) as error:
-            return TaskResult(error=f"its {file.name} cannot be read: {error}")
+            return TaskResult(error=f"its {OUTPUT} cannot be read: {error}")
         return read_outputs(self.node, self.executor_input, output, self._read_parameter)
 
     def _read_parameter(self, name: str) -> str | None:
