@@ -194,7 +194,8 @@ def make_witness(
         node=started,
         subject_of=choice.subjects,
     )
-    files.forget_absent(plans.present())
+    for witness in (files, sidecars):
+        witness.forget_absent(plans.present())
     return NodeAgent(files, sidecars)
 
 

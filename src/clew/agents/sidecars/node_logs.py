@@ -18,7 +18,7 @@ from clew.agents.sidecars.pod_contexts import (
     read_context,
     read_time,
 )
-from clew.agents.sidecars.pod_log import PodLog
+from clew.agents.sidecars.pod_log import PodLog, finish_log
 from clew.agents.sidecars.sidecar_names import LABEL, LOG_VOLUME
 from clew.agents.spool import Spool
 from clew.documents.ids import Uid
@@ -71,6 +71,18 @@ class NodeLogs:
         """Whether the API server tells of changes. While it is away, no container counts as unknown
         for good."""
         self._connected_at = time.time_ns() if connected else None
+
+    def forget_absent(self, present: set[Uid]) -> None:
+        """Finish the logs of Pods that are not on this node any more."""
+        for checkpoint in self._state.iterdir():
+            pod = object_uid(checkpoint.name)
+            if pod is not None and pod not in present:
+                try:
+                    finish_log(checkpoint, pod, self._spool)
+                except Full as error:
+                    _LOG.warning("finished at a later start: %s", error.message)
+                    return
+                checkpoint.unlink()
 
     def run(self, stopping: threading.Event) -> None:
         while not stopping.is_set():
@@ -135,18 +147,24 @@ class NodeLogs:
             return
         if evades_sidecar(pod):
             self._report_unseen(uid, name, pod, _SAME_USER)
+        if uid in self._logs or self._open(uid, name, pod):
+            log = self._logs[uid]
+            log.set_context(read_context(pod, log.context))
+
+    def _open(self, uid: str, name: Uid, pod: Json) -> bool:
+        """Open the log of a Pod; False if there is none yet, or not any more."""
         checkpoint = self._state / name
-        if uid not in self._logs:
-            volumes = self._kubelet / "pods" / uid / "volumes"
-            try:
-                directory = LogDirectory(volumes / "kubernetes.io~empty-dir" / LOG_VOLUME)
-            except OSError:  # it is made before the first container starts
-                if read_context(pod) is not None and not checkpoint.exists():
-                    self._report_unseen(uid, name, pod, _NO_LOG)
-                return
-            self._logs[uid] = PodLog(directory, checkpoint, self._spool)
-        log = self._logs[uid]
-        log.set_context(read_context(pod, log.context))
+        volumes = self._kubelet / "pods" / uid / "volumes"
+        try:
+            directory = LogDirectory(volumes / "kubernetes.io~empty-dir" / LOG_VOLUME)
+        except OSError:  # it is made before the first container starts
+            if checkpoint.exists():
+                finish_log(checkpoint, name, self._spool)
+            elif read_context(pod) is not None:
+                self._report_unseen(uid, name, pod, _NO_LOG)
+            return False
+        self._logs[uid] = PodLog(directory, checkpoint, self._spool)
+        return True
 
     def _report_unseen(self, uid: str, name: Uid, pod: Json, why: str) -> None:
         """A Pod whose requests should be known, and are not."""

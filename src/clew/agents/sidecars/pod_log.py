@@ -15,12 +15,13 @@ from blake3 import blake3
 
 from clew.agents.sidecars.log_files import LogDirectory, LogFile
 from clew.agents.spool import Spool
+from clew.documents.ids import Uid
 from clew.prov.events import AnyEvent
 from clew.store.errors import from_os
 from clew.witness.object_stores.access_log import MAX_LINE_BYTES, parse_line
 from clew.witness.object_stores.pod_context import PodContext
 from clew.witness.object_stores.summaries import MINUTE
-from clew.witness.object_stores.traffic_fold import TrafficFold, TrafficState
+from clew.witness.object_stores.traffic_fold import TrafficFold, TrafficState, finish_minutes
 
 _LOG = logging.getLogger("clew.agents")
 _PIECE_BYTES = 1 << 20
@@ -90,7 +91,7 @@ class PodLog:
         self._spool.append(events)
         if file is not None:
             self._checkpoint.head = self._hash_head(file)
-        self._save()
+        _save(self._path, self._checkpoint)
         for one in read:
             self._directory.delete(one)
         self._directory.confirm(*here)
@@ -185,16 +186,27 @@ class PodLog:
             return False
         return now - max(began, self._connected_at) >= _PATIENCE
 
-    def _save(self) -> None:
-        part = self._path.with_suffix(".part")
-        try:
-            with open(part, "wb") as file:
-                file.write(msgspec.msgpack.encode(self._checkpoint))
-                file.flush()
-                os.fsync(file.fileno())
-            part.rename(self._path)
-        except OSError as error:
-            raise from_os(error, doing=f"write {self._path}") from error
+
+def finish_log(path: Path, pod: Uid, spool: Spool) -> None:
+    """Report what is in the checkpoint of a log that is gone, and was not reported yet: the number
+    of requests of the last minute. Raises Full if the spool is."""
+    checkpoint = _load(path)
+    events = list(finish_minutes(checkpoint.state.summaries, pod, _FOREVER))
+    if events:
+        spool.append(events)
+        _save(path, checkpoint)
+
+
+def _save(path: Path, checkpoint: Checkpoint) -> None:
+    part = path.with_suffix(".part")
+    try:
+        with open(part, "wb") as file:
+            file.write(msgspec.msgpack.encode(checkpoint))
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    except OSError as error:
+        raise from_os(error, doing=f"write {path}") from error
 
 
 def _load(path: Path) -> Checkpoint:

@@ -35,6 +35,20 @@ class TrafficState(msgspec.Struct):
     """Containers whose beginning was reported."""
 
 
+def finish_minutes(summaries: Summaries, pod: Uid, at: int) -> Iterator[Looked]:
+    """The summaries of the minutes that were over at this time."""
+    for key, summary in summaries.take_until(at):
+        yield Looked(
+            execution=pod,
+            n=0,
+            at=key.minute * MINUTE,
+            activity=key.activity,
+            kind="accessed",
+            locator=key.locator,
+            answer=_json.encode(summary).decode(),
+        )
+
+
 class TrafficFold:
     """The fold of one Pod's log."""
 
@@ -64,16 +78,7 @@ class TrafficFold:
 
     def finish_minutes(self, at: int) -> Iterator[AnyEvent]:
         """The summaries of the minutes that were over at this time."""
-        for key, summary in self.state.summaries.take_until(at):
-            yield Looked(
-                execution=self._context.uid,
-                n=0,
-                at=key.minute * MINUTE,
-                activity=key.activity,
-                kind="accessed",
-                locator=key.locator,
-                answer=_json.encode(summary).decode(),
-            )
+        yield from finish_minutes(self.state.summaries, self._context.uid, at)
 
     def report_lost(self, at: int, what: str, why: str) -> Iterator[AnyEvent]:
         """A gap of the whole Pod: what the log should have said, and does not."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from clew.agents.sidecars import pod_log
 from clew.agents.sidecars.log_files import LogDirectory
 from clew.agents.sidecars.node_logs import NodeLogs
 from clew.agents.sidecars.pod_contexts import read_context
@@ -25,7 +26,7 @@ from clew.agents.sidecars.sidecar_names import (
 from clew.agents.spool import Spool
 from clew.documents.ids import Uid
 from clew.errors import Full
-from clew.prov.events import AnyEvent, Content, Gap, Generated, Used
+from clew.prov.events import AnyEvent, Content, Gap, Generated, Looked, Used
 from clew.witness.volumes.selection import Policy, Rule
 
 UID = "0a1b2c3d-0000-4000-8000-000000000001"
@@ -177,7 +178,7 @@ def test_a_crash_before_the_checkpoint_repeats_the_same_events(
 ) -> None:
     reader.write(1, 2)
     with monkeypatch.context() as patch:
-        patch.setattr(PodLog, "_save", crash)
+        patch.setattr(pod_log, "_save", crash)
         with pytest.raises(KeyboardInterrupt):
             reader.read()
     before = reader.events()
@@ -186,7 +187,7 @@ def test_a_crash_before_the_checkpoint_repeats_the_same_events(
     assert reader.written() == [1, 2]
 
 
-def crash(_: PodLog) -> None:
+def crash(*_: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -360,6 +361,28 @@ def test_a_log_that_is_gone_is_a_gap_unless_it_was_read(reader: Reader) -> None:
         spool.close()
     (gap,) = reader.gaps()
     assert "directory of the kubelet" in gap
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_a_restarted_agent_finishes_the_log_that_is_gone(reader: Reader, present: bool) -> None:
+    """The last minute was not over when the agent before it ended. `present`: the Pod is still
+    there; else it was deleted meanwhile."""
+    reader.write(1, 2)
+    spool = Spool(reader.folder / "spool")
+    kubelet, state = reader.folder / "kubelet", reader.folder / "state"
+    before = NodeLogs(spool, state, policy=EVERYTHING, kubelet=kubelet)
+    before.see(pod())
+    assert before.read_available()
+    after = NodeLogs(spool, state, policy=EVERYTHING, kubelet=reader.folder / "gone")
+    after.forget_absent({POD} if present else set())
+    if present:
+        after.see(pod())
+    after.read_available()
+    spool.close()
+    counted = [one for one in reader.events() if isinstance(one, Looked)]
+    assert {one.locator for one in counted} == {"s3://lake/o1", "s3://lake/o2"}
+    assert [one.name for one in state.iterdir()] == ([POD] if present else [])
+    assert reader.gaps() == []
 
 
 def test_what_is_not_redirected_is_a_gap() -> None:
