@@ -14,7 +14,10 @@ from tests.local.web_app import PHONE, WebApp, assert_accessible, assert_fits
 from tests.wait import wait_until
 
 LINES = 300_000
-IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+IMAGE = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4"
+    "2mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 NOTEBOOK = {
     "nbformat": 4,
     "nbformat_minor": 5,
