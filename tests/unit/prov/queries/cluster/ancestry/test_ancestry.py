@@ -108,3 +108,16 @@ def test_touches_and_config_maps_of_a_pod(graph: Graph) -> None:
     assert [(one.locator, one.digest, one.inferred) for one in found.inputs] == [
         ("configmap://team/settings", digest("depth: 3"), True)
     ]
+
+
+def test_a_pod_that_runs_again_needs_what_it_read_after_it_left_the_target(graph: Graph) -> None:
+    cluster = ClusterBuilder()
+    cluster.pod("team", "first").write("s3://lake/late", "late", stored=False).end()
+    second = cluster.pod("team", "second").write("s3://lake/out", "out", stored=False)
+    second.read("s3://lake/late", "late", stored=False).end()
+    cluster.fold(graph)
+    target = resolve_target(
+        graph, "s3://lake/out", machine="m", locate=lambda path: path, digest_of=lambda _: None
+    )
+    plan = plan_pods(find_ancestry(graph, target))
+    assert [choice.pod.name for choice in plan.run] == ["first", "second"]
