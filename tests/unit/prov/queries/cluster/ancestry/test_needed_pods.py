@@ -1,13 +1,17 @@
 """A plan gets what it needs: the same as if all that is known of all Pods were loaded."""
 
+from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.unit.prov.cluster.cluster_builder import ClusterBuilder, PodBuilder
 
 from clew.db import Connection
+from clew.db.sqlite import SQLite
 from clew.documents.ids import Uid
 from clew.errors import NotFound
 from clew.prov.cluster.ancestry import Ancestry
@@ -114,6 +118,13 @@ def list_traced(graph: Graph, target: Target) -> set[Uid]:
     return {Uid(row[_UID]) for row in steps.activities(pods).values() if row[_KIND] == "pod"}
 
 
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[Connection]:
+    """Each history is a project of its own in it."""
+    with SQLite(tmp_path / "graph.db") as opened:
+        yield opened
+
+
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150
 )
@@ -123,10 +134,10 @@ def list_traced(graph: Graph, target: Target) -> set[Uid]:
     cut=st.sampled_from([None, None, 0.5, 0.9]),
 )
 def test_the_plan_is_that_of_the_whole_ancestry(
-    connection: Connection, drawn: list[RanPod], text: str, cut: float | None
+    sqlite: Connection, drawn: list[RanPod], text: str, cut: float | None
 ) -> None:
     cluster = build(drawn)
-    graph = Graph(connection, f"{next(PROJECTS):032x}")
+    graph = Graph(sqlite, f"{next(PROJECTS):032x}")
     cluster.fold(graph)
     start = cluster.audit[0].at
     as_of = None if cut is None else start + int(cut * (cluster.now - start))
