@@ -47,11 +47,11 @@ from clew.settings import Settings
 from clew.store import Store
 from clew.witness import tracer_binary
 from clew.witness.syscalls.content_capture import ContentCapture
-from clew.witness.syscalls.trace_conversion import TraceConverter
 from clew.witness.syscalls.trace_format import Exec, Reused
 
 if TYPE_CHECKING:
     from clew.run.launch.skip_protocol import Decider, DecisionServer
+    from clew.witness.syscalls.trace_conversion import TraceConverter
 
 
 class _Spool(Enum):
@@ -291,6 +291,7 @@ class Recording:
                 server.start(
                     RunContext(files, known, captured.names, self._redactor, self._contents)
                 )
+            self._converter = self._create_converter()
             status = tracer_process.wait(tracer)
             if server is not None:
                 server.finish()
@@ -306,6 +307,21 @@ class Recording:
         shown = self._uid if self._number is None else execution_id(self._number)
         record_errors.check_tracer(status, records, shown)
         return status, follower
+
+    def _create_converter(self) -> TraceConverter:
+        from clew.witness.syscalls.trace_conversion import TraceConverter  # while the command runs
+
+        return TraceConverter(
+            machine=self._host.machine,
+            boot=self._host.boot,
+            variables=self._start.variables,
+            sealed=self._start.sealed,
+            redactor=self._redactor,
+            ignore=clew_paths(self._directory, self._settings),
+            contents=self._contents,
+            owners=self._host.owners,
+            environ=self._host.environ,
+        )
 
     def _decision_server(self) -> DecisionServer | None:
         if self._decider is None:
@@ -371,19 +387,8 @@ class Recording:
     ) -> tuple[list[AnyEvent], ClewError | None]:
         """Convert the trace to events and store the bytes they name. The warning says what is
         missing in the record."""
-        converter = TraceConverter(
-            machine=self._host.machine,
-            boot=self._host.boot,
-            variables=self._start.variables,
-            sealed=self._start.sealed,
-            redactor=self._redactor,
-            ignore=clew_paths(self._directory, self._settings),
-            contents=self._contents,
-            owners=self._host.owners,
-            environ=self._host.environ,
-        )
         reused_subtrees = self._decider.reused_subtrees if self._decider else None
-        converted = converter.build(
+        converted = self._converter.build(
             self._uid, follower.records, self._captured.names, reused_subtrees
         )
         return execution_events.build_record(

@@ -17,7 +17,6 @@ import msgspec
 from clew import db, log
 from clew.documents.ids import Uid
 from clew.errors import ClewError, Full, NoDatabase
-from clew.packages.owners import Packages
 from clew.project_directory import ProjectDirectory, clew_paths, is_accepted
 from clew.prov.event_numbers import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
@@ -29,7 +28,6 @@ from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.store.errors import from_os
 from clew.witness.syscalls.content_capture import ContentCapture
-from clew.witness.syscalls.trace_conversion import TraceConverter
 from clew.witness.syscalls.trace_format import AnyRecord, Trace, Variables, sort_records
 
 _NOTE = "note"
@@ -193,6 +191,10 @@ def _build_events(
         until=max((record.at for record in trace), default=0),
     )
     contents.follow(trace)
+    # Late: every execution starts with a recovery, and rarely is there something to recover.
+    from clew.packages.owners import Packages
+    from clew.witness.syscalls.trace_conversion import TraceConverter
+
     converter = TraceConverter(
         machine=machine_id(settings),
         boot=str(started.facets.get("boot", ""))[:8],

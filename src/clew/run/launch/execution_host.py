@@ -8,7 +8,7 @@ The recorder does the same on every host.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -181,12 +181,13 @@ class LocalHost:
 
     @cached_property
     def _packages(self) -> Packages:
-        from clew.packages.owners import Packages  # loaded while the command runs
+        from clew.packages.owners import Packages  # late: the recorder asks after the start
 
         return Packages(self._settings.owners)
 
-    def owners(self, paths: list[bytes]) -> Mapping[bytes, str]:
-        return self._packages.owners(paths)
+    @property
+    def owners(self) -> Callable[[list[bytes]], Mapping[bytes, str]]:
+        return self._packages.owners
 
     def packages(self) -> dict[str, Any]:
         return self._packages.facet()
