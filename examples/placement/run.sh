@@ -63,7 +63,7 @@ note_place() {
         --output=jsonpath='{range .items[*]}{.message}{"\n"}{end}' >>"$2/reasons.txt"
 }
 
-# Ask for predictions from HOME-EDGE. The way to all Pods of the cloud is long.
+# Ask for predictions from HOME-EDGE. The network path to all Pods in the cloud is long.
 measure_responses() {
     local far
     far=$(k get pods --field-selector "spec.nodeName=$cloud" --output=jsonpath='{.items[*].status.podIP}')
