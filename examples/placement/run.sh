@@ -65,15 +65,15 @@ note_place() {
 
 # Ask for predictions from HOME-EDGE. The network path to all Pods in the cloud is long.
 measure_responses() {
-    local far
+    local far client
     far=$(k get pods --field-selector "spec.nodeName=$cloud" --output=jsonpath='{.items[*].status.podIP}')
     k create configmap path --from-literal=FAR="$far" --from-literal=RTT_MS=42 --from-literal=MBIT=20
     k create configmap request --from-literal=ADDRESS="$(k get pod "$1" --output=jsonpath='{.status.podIP}')" \
         --from-literal=REQUESTS="$requests" --from-literal=REPEATS="$repeats"
-    k apply --filename "$here/client.yaml"
-    k wait pod/client --for=jsonpath='{.status.phase}'=Succeeded --timeout=300s
-    k logs client >"$2/responses.jsonl"
-    k delete pod/client configmap/path configmap/request
+    client=$(k create --filename "$here/client.yaml" --output=name)
+    k wait "$client" --for=jsonpath='{.status.phase}'=Succeeded --timeout=300s
+    k logs "$client" >"$2/responses.jsonl"
+    k delete configmap/path configmap/request
 } >/dev/null
 
 run_monoliths() {
@@ -86,7 +86,7 @@ run_monoliths() {
         measure_responses "monolith-$site" "$1/$site"
         note_place "monolith-$site" "$1/$site"
     done
-    k delete pod/monolith-edge pod/monolith-cloud
+    k delete pod/monolith-edge pod/monolith-cloud --wait=false
 } >/dev/null
 
 # What the clients measured tells the scheduler how far the nodes are.
@@ -108,7 +108,7 @@ run_steps() {
     k wait pod/predict --for=condition=Ready --timeout=180s
     measure_responses predict "$1/split"
     note_place predict "$1/split"
-    k delete pod/train pod/predict configmap/model
+    k delete pod/train pod/predict configmap/model --wait=false
 } >/dev/null
 
 programs='' work=$(mktemp -d)
