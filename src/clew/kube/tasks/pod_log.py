@@ -1,6 +1,8 @@
 """The output of a task's container: complete, and no line twice, whatever breaks meanwhile.
 
-The log is followed, line by line. A task that writes faster than that is read at intervals.
+The log is followed, line by line. What a task writes faster than that is read in one piece, and
+then followed again, at once: the node begins another file at 10 MB, and can only be asked for the
+file that it writes. A stream that is open when that happens is not interrupted.
 """
 
 import asyncio
@@ -18,7 +20,7 @@ MAX_BYTES = 1 << 30
 """The rest of a longer output is not kept."""
 _PAUSE_SECONDS = 1.0
 _BURST = 2000
-"""After so many pieces in a second, the log is not followed but read at intervals."""
+"""After so many pieces in a second, what follows is read in one piece."""
 
 
 class PodLog:
@@ -48,9 +50,11 @@ class PodLog:
                 last = self._ended.is_set()
                 try:
                     pieces = await self._read(output, follow=follow and not last, last=last)
-                    follow = pieces < _BURST
                     if last:
                         return
+                    if not follow or pieces >= _BURST:
+                        follow = not follow
+                        continue
                 except NotFound:
                     return
                 except ClewError as error:
