@@ -34,8 +34,10 @@ from clew.store.errors import from_os
 
 _RETRY_SECONDS = 0.5
 """Between two attempts to reach the database."""
+_QUIET_SECONDS = 0.02
+"""After a pause of this length, the events so far are written."""
 _COLLECT_SECONDS = 0.1
-"""How long events are collected before they are written together: each batch is a transaction."""
+"""How long events without a pause are collected: each batch is a transaction."""
 _IDLE_SECONDS = 0.1
 """How long the thread waits at most until the run is idle."""
 _MAX_UNWRITTEN = 32
@@ -189,12 +191,20 @@ class Recorder:
             items = [self._queue.get(timeout=_RETRY_SECONDS if self._writer.pending else None)]
         except queue.Empty:
             return []
-        with self._caught_up:
-            self._caught_up.wait_for(self._must_write, _COLLECT_SECONDS)
+        self._wait_for_pause()
         self.idle.wait(_IDLE_SECONDS)
         while not self._queue.empty():
             items.append(self._queue.get())
         return items
+
+    def _wait_for_pause(self) -> None:
+        """Wait until no more events come for a moment, or too many wait to be written."""
+        until, queued = time.monotonic() + _COLLECT_SECONDS, -1
+        with self._caught_up:
+            while queued != self._queue.qsize() and time.monotonic() < until:
+                queued = self._queue.qsize()
+                if self._caught_up.wait_for(self._must_write, _QUIET_SECONDS):
+                    return
 
     def _must_write(self) -> bool:
         return self._ending.is_set() or not self._is_caught_up()
