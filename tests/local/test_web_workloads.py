@@ -153,6 +153,20 @@ def test_a_repeated_request_creates_nothing_again(web_app: WebApp) -> None:
     web_app.errors.clear()
 
 
+def test_a_form_stays_when_its_list_cannot_be_read_again(web_app: WebApp) -> None:
+    page = web_app.open("/notebooks/new")
+    name = page.get_by_label("Name", exact=True)
+    name.fill("typed")
+    page.route(f"**{NOTEBOOKS}", lambda route: route.fulfill(status=403, json={}))
+    with page.expect_response(lambda response: response.status == 403):
+        ask(web_app, NOTEBOOKS, "POST", name="of-others")  # what another window creates
+    page.evaluate("new Promise(requestAnimationFrame)")
+    expect(name).to_have_value("typed")
+    page.unroute(f"**{NOTEBOOKS}")
+    ask(web_app, f"{NOTEBOOKS}/of-others", "DELETE")
+    web_app.assert_no_errors("403")
+
+
 def test_details_follow_the_log_and_change_the_yaml(web_app: WebApp) -> None:
     ask(web_app, NOTEBOOKS, "POST", name="studied", environment={"MODE": "slow"})
     page = web_app.open("/notebooks/local/studied?tab=logs")
