@@ -442,7 +442,7 @@ def write_load(kube: Kube, log: Path, *, seconds: float) -> None:
 
     until, inode, number = time.monotonic() + seconds, log.stat().st_ino, 0
     while time.monotonic() < until or log.stat().st_ino == inode:
-        data = {"text": f"{number} " * 100_000}
+        data = {"text": f"{number % 10} " * 450_000}  # almost as large as it may be
         named = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
