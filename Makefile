@@ -31,7 +31,7 @@ NOTEBOOKS := build/notebooks
 S3_CLIENTS := build/s3-clients
 # A worker takes tests from the longest queue when its own is empty; until then, a file's tests stay together
 # and share its fixtures.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help web web-types check-web dist pictures demo example-mnist example-cifar10 example-placement test check test-heavy bench native clean packages-build packages-test packages-bench \
@@ -150,6 +150,8 @@ cluster: packages-cluster web
 cluster-down:
 	@$(PYTHON) -m tools.cluster down
 
+# These tests mostly wait for Pods.
+test-cluster: JOBS = 3
 test-cluster: packages-test packages-cluster $(if $(KUBECONFIG),,cluster) native web
 	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
 		$(PYTEST) --dist loadgroup -m 'cluster and not heavy' --timeout 1800 tests/cluster
