@@ -69,6 +69,7 @@ until [ -e /data/metrics.json ]; do sleep 0.1; done; cat /data/model.json
 """
 """It looks for files without opening them, so its accesses are the same at any pace."""
 LOAD = "mkdir /data/load; for i in $(seq 300); do echo $i >/data/load/$i; done"
+SCRIPTS = {"reader": READ, "load": LOAD}
 LOST = {
     ("looked", UNWATCHED),
     ("gap", "accesses since the agent stopped"),
@@ -191,37 +192,39 @@ def capture(
 
 def run_workload(kube: Kube) -> Iterator[str]:
     """The five Pods, one that reads what they wrote, and one that writes many files. It stops at
-    points where failures can be put."""
+    points where failures can be put.
 
-    def start(*names: str) -> None:
-        kube.apply(*map(_read_step, names))
+    One starts after the other: of several that start at once, the agent of a busy node may see one
+    too late, which it declares."""
 
-    def wait_for(*names: str) -> None:
-        for name in names:
-            kube.wait_for(f"pod/{name}", "jsonpath={.status.phase}=Succeeded")
+    def wait_for(name: str, phase: str = "Succeeded") -> None:
+        kube.wait_for(f"pod/{name}", f"jsonpath={{.status.phase}}={phase}")
 
     yield "nothing runs"
-    secret = [{"name": "MYSQL_ROOT_PASSWORD", "value": CANARY}]
-    others = {"reader": READ, "load": LOAD}
-    made = [pod(n, "sh", "-c", s, volume="data", env=secret) for n, s in others.items()]
-    for one in made:
-        one["metadata"]["labels"][LABEL] = "false"
-    kube.apply(_read_step("ingest"), *made)
+    kube.apply(_make_pod("reader"))
+    wait_for("reader", "Running")
+    kube.apply(_make_pod("ingest"))
     yield "ingest runs"
-    wait_for("ingest", "load")
-    start("prepare-north", "prepare-south")
-    wait_for("prepare-north", "prepare-south")
+    wait_for("ingest")
+    for name in ("load", "prepare-north", "prepare-south"):
+        kube.apply(_make_pod(name))
+        wait_for(name)
     yield "prepared"
-    start("train")
+    kube.apply(_make_pod("train"))
     wait_for("train")
     yield "trained"
-    start("evaluate")
+    kube.apply(_make_pod("evaluate"))
     yield "evaluate runs"
-    wait_for("evaluate", "reader")
+    wait_for("evaluate")
+    wait_for("reader")
 
 
-def _read_step(name: str) -> dict[str, Any]:
-    made: dict[str, Any] = yaml.safe_load((EXAMPLE / f"{name}.yaml").read_text())
+def _make_pod(name: str) -> dict[str, Any]:
+    if name in SCRIPTS:
+        secret = [{"name": "MYSQL_ROOT_PASSWORD", "value": CANARY}]
+        made = pod(name, "sh", "-c", SCRIPTS[name], volume="data", env=secret)
+    else:
+        made = yaml.safe_load((EXAMPLE / f"{name}.yaml").read_text())
     if name not in CLIENTS_OF_S3:
         made["metadata"]["labels"] = {LABEL: "false"}
     return made

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.graph_rows import read_containers
+from tests.cluster.graph_facts import Fact, read_facts
 from tests.cluster.kube import CLEW, Kube, pod
 from tests.cluster.location import address_for_pods, require_local_cluster
 from tests.cluster.node_agents import create_token, have_delivered, run_node_agents
@@ -14,6 +14,8 @@ from tests.cluster.test_node_agent import claim
 from tests.driver import Project
 from tests.local.server import run_server
 from tests.wait import wait_until
+
+from clew.prov.cluster.watch_looks import UNWATCHED, WATCHED
 
 pytestmark = pytest.mark.cluster
 
@@ -34,6 +36,7 @@ sleep 2; mkdir -p -m 777 /data/kept /data/left
 echo x > /data/kept/$NAME; echo x > /data/left/$NAME
 """
 """It waits, since many Pods start at once: an agent that is late finds it still."""
+LOOKS = (WATCHED, UNWATCHED)
 
 
 def policy(namespace: str, networks: list[str]) -> str:
@@ -83,14 +86,19 @@ def test_every_condition_selects_containers_before_they_start(kube: Kube, tmp_pa
                     f"pod/{one['metadata']['name']}", "jsonpath={.status.phase}=Succeeded"
                 )
             wait_until("delivered", lambda: have_delivered(state))
-    found = read_containers(project, kube.namespace)
-    watched = {name for (name, _), one in found.items() if one.declared & {"watched", "unwatched"}}
+    facts = read_facts(project, kube.namespace)
+    watched = {_pod_of(fact) for fact in facts if fact[0] == "looked" and fact[2] in LOOKS}
     paths = {"path-yes", "path-no"}  # which of them are recorded is decided file by file
     assert watched == {f"{one}-yes" for one in CONDITIONS} | paths
-    written = {
-        name: {place.partition("@volume")[2] for _, _, place, _ in one.accesses if "@" in place}
-        for (name, _), one in found.items()
-    }
+    written: dict[str, set[str]] = {}
+    for fact in facts:
+        if fact[0] == "generated" and "@" in fact[-1]:
+            path = fact[-1].partition("@VOLUME")[2].partition(" ")[0]
+            written.setdefault(_pod_of(fact), set()).add(path)
     assert written["path-yes"] == {"/kept/path-yes"}
-    assert not written["path-no"]
+    assert "path-no" not in written
     assert written["uid-yes"] == {"/kept/uid-yes", "/left/uid-yes"}
+
+
+def _pod_of(fact: Fact) -> str:
+    return fact[1].partition("/")[0]
