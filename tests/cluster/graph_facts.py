@@ -74,7 +74,7 @@ def read_lineage(project: Project, namespace: str, path: str) -> Counter[tuple[s
         for one in traced["nodes"]
     }
     return Counter(
-        (nodes[one["from"]], one["kind"], nodes[one["to"]], "inferred" if one.get("inferred") else "")
+        (nodes[one["from"]], one["kind"], nodes[one["to"]], str(one.get("inferred", False)))
         for one in traced["edges"]
     )
 
