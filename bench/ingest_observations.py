@@ -32,7 +32,7 @@ from clew.documents.ids import Digest, Uid
 from clew.prov import tables
 from clew.prov.cluster.facets import ContainerFacet, PodFacet, write_facet
 from clew.prov.cluster.locators import volume_locator
-from clew.prov.cluster.observations import number_events
+from clew.prov.cluster.observation_numbers import number_events
 from clew.prov.events import (
     AnyEvent,
     Content,

@@ -35,7 +35,7 @@ import latency_peers
 import numpy as np
 from latency_peers import Flags, Matrix
 
-from clew.placement.estimates import CombinedEstimates, Estimates, MeasuredEstimates
+from clew.placement.latency_estimates import CombinedEstimates, Estimates, MeasuredEstimates
 from clew.placement.latency_table import Endpoint, LatencyTable, location, node
 from clew.placement.prediction.measured_pairs import MeasuredPairs
 from clew.placement.prediction.next_measurements import choose_measurements

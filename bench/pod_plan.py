@@ -30,7 +30,7 @@ from cluster_lineage import fill, start_server
 from clew.api.local.pod_record import find_pod_ancestry
 from clew.db import connect
 from clew.documents.ids import Digest, Locator, Uid
-from clew.prov.cluster.ancestry import (
+from clew.prov.cluster.ancestry_types import (
     AncestorPod,
     Ancestry,
     FoundVersion,
@@ -38,7 +38,7 @@ from clew.prov.cluster.ancestry import (
     VolumeWriters,
 )
 from clew.prov.graph import Graph
-from clew.replay.pods.plan import plan_pods
+from clew.replay.pods.pod_plan import plan_pods
 
 VOLUME = Locator("pvc://ml/data@pvc-1")
 STEPS = 5

@@ -67,7 +67,7 @@ from clew.agents.node.containers.container_discovery import ContainerWatch
 from clew.agents.node.node_agent import ContainerChoice
 from clew.agents.node.file_witness import FileWitness
 from clew.agents.node.lifecycle_events import node_started
-from clew.agents.node.volume_observer import VolumeObserver
+from clew.agents.node.node_observer import NodeObserver
 from clew.agents.node.containers.watch_plan import PlannedContainer, PlannedMount, PlannedPod
 from clew.agents.spool import Spool
 from clew.witness.volumes.selection import Policy
@@ -83,7 +83,7 @@ policy = Policy(exclude=())
 choice = ContainerChoice(policy)
 spool = Spool(Path(home) / "spool")
 witness = FileWitness(
-    observer=VolumeObserver(ContainerWatch(Path(pods)), {uid: plan}.get, choice.choose),
+    observer=NodeObserver(ContainerWatch(Path(pods)), {uid: plan}.get, choice.choose),
     spool=spool,
     state=Path(home), policy=policy, node=node_started("0" * 32, "n", 1, {}),
     subject_of=choice.subjects)

@@ -7,7 +7,7 @@ from typing import Any
 from blake3 import blake3
 
 from clew.documents.ids import Digest, Locator, Uid
-from clew.prov.cluster.ancestry import (
+from clew.prov.cluster.ancestry_types import (
     AncestorPod,
     Ancestry,
     FoundVersion,

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* sidecar.c: a message of text and descriptors, and whether the sidecar agreed to it */
+/* sidecar_client.c: a message of text and descriptors, and whether the sidecar agreed to it */
 bool sidecar_connect(const char *path);
 bool sidecar_ask(const char *kind, const char *text, const int *descriptors, int count);
 void sidecar_tell_failure(const char *point, const char *step, int error);

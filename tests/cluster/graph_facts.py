@@ -13,7 +13,7 @@ from typing import Any
 from tests.driver import Project
 
 from clew import db
-from clew.prov.cluster.activities import CONTAINER, POD, REQUEST
+from clew.prov.cluster.activity_uids import CONTAINER, POD, REQUEST
 from clew.prov.row_keys import digest_text
 
 Fact = tuple[str, ...]

@@ -12,7 +12,7 @@ from tests.cluster.deployment import render
 from tests.cluster.kube import Kube, pod
 from tests.wait import wait_until
 
-from clew.agents.sidecars.sidecar_names import CONTAINER, LABEL
+from clew.agents.sidecars.traffic_sidecar_names import CONTAINER, LABEL
 
 INJECT = "clew-inject"
 ONE_WEBHOOK = pytest.mark.xdist_group("sidecar")

@@ -23,8 +23,8 @@ from tests.local.server import Server, run_server
 from tests.wait import wait_until
 
 from clew import db
+from clew.agents.audit.audit_log_files import HEAD_BYTES, hash_first_line
 from clew.agents.audit.checkpoint import Checkpoint, Position, save_checkpoint
-from clew.agents.audit.log_files import HEAD_BYTES, hash_first_line
 from clew.documents.document import from_nanoseconds
 from clew.prov import tables
 

@@ -53,9 +53,9 @@ from tests.local.server import Server, run_server
 from tests.wait import wait_until
 from tools.cluster import lifecycle
 
-from clew.agents.sidecars.sidecar_names import LABEL
-from clew.prov.cluster.activities import object_uid
-from clew.prov.cluster.watch_looks import UNWATCHED, WATCHED, WATCHED_TO_END
+from clew.agents.sidecars.traffic_sidecar_names import LABEL
+from clew.prov.cluster.activity_uids import object_uid
+from clew.prov.cluster.watch_declarations import UNWATCHED, WATCHED, WATCHED_TO_END
 from clew.prov.events import Looked, Used
 
 pytestmark = [pytest.mark.cluster, ONE_WEBHOOK]

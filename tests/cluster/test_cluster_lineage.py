@@ -37,7 +37,7 @@ from tools.cluster.binaries import search_path
 from tools.cluster.images import BUSYBOX
 from tools.cluster.nodes import ctr
 
-from clew.agents.sidecars.sidecar_names import LABEL
+from clew.agents.sidecars.traffic_sidecar_names import LABEL
 
 pytestmark = [pytest.mark.cluster, ONE_WEBHOOK]
 

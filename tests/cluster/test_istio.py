@@ -19,7 +19,7 @@ from tests.local.istio_metrics import serve_metrics
 from tests.prometheus import prometheus
 from tests.wait import wait_until
 
-from clew.kube.backend_tokens import HEADER
+from clew.kube.workload_tokens import HEADER
 
 # One after the other: what defines a VirtualService is the whole cluster's.
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("istio")]

@@ -20,7 +20,7 @@ from tests.network_path import PORT, NetworkPath
 from tests.prometheus import prometheus
 from tests.wait import wait_until
 
-from clew.placement.measuring.own_locations import choose_own_locations
+from clew.placement.measurement.default_locations import choose_own_locations
 
 pytestmark = [pytest.mark.cluster, ALL_NAMESPACES]
 

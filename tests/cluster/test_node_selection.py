@@ -15,7 +15,7 @@ from tests.driver import Project
 from tests.local.server import run_server
 from tests.wait import wait_until
 
-from clew.prov.cluster.watch_looks import UNWATCHED, WATCHED
+from clew.prov.cluster.watch_declarations import UNWATCHED, WATCHED
 
 pytestmark = pytest.mark.cluster
 

@@ -16,7 +16,7 @@ from tests.driver import Project
 from tests.local.server import Server, run_server
 from tests.wait import wait_until
 
-from clew.agents.pod.pod_names import ANNOTATION, CONTAINER, DEVICE, SIDECAR
+from clew.agents.pod.file_sidecar_names import ANNOTATION, CONTAINER, DEVICE, SIDECAR
 
 pytestmark = [pytest.mark.cluster, ONE_WEBHOOK]
 

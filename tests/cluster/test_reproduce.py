@@ -18,11 +18,11 @@ from tests.pod_records import HandwrittenRecord, digest
 from tests.wait import wait_until
 from tools.cluster.images import BUSYBOX
 
-from clew.api.reproduction.answering_pods import find_peer_change
 from clew.api.reproduction.cluster_run import reproduce_on_cluster
+from clew.api.reproduction.current_peers import find_peer_change
 from clew.api.reproduction.peer_checks import check_peers
+from clew.api.reproduction.plan_report import plan_reproduction
 from clew.api.reproduction.preparation import RunOptions
-from clew.api.reproduction.reproduction import plan_reproduction
 from clew.api.reproduction.secret_checks import check_secrets
 from clew.documents.document import to_nanoseconds
 from clew.documents.ids import Locator, Uid
@@ -38,7 +38,7 @@ from clew.kube.scratch.manifests import (
 )
 from clew.kube.scratch.scratch_client import ScratchClient
 from clew.kube.scratch.scratch_space import remove_abandoned, remove_all_abandoned
-from clew.prov.cluster.ancestry import Peer, PeerPod
+from clew.prov.cluster.ancestry_types import Peer, PeerPod
 
 pytestmark = pytest.mark.cluster
 

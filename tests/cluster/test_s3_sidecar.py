@@ -17,12 +17,12 @@ from tools.cluster.binaries import build_program
 from tools.cluster.lifecycle import add_image
 
 from clew.agents.sidecars.node_logs import NodeLogs
-from clew.agents.sidecars.sidecar_names import CONTAINER, LABEL
+from clew.agents.sidecars.traffic_sidecar_names import CONTAINER, LABEL
 from clew.agents.spool import Spool
 from clew.db.sqlite import SQLite
 from clew.documents.ids import Uid
 from clew.kube.node_pods import NodePods
-from clew.prov.cluster.activities import object_uid
+from clew.prov.cluster.activity_uids import object_uid
 from clew.prov.events import AnyEvent, Gap, Used
 from clew.prov.graph import Graph
 from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry

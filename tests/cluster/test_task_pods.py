@@ -28,7 +28,7 @@ from clew.kube.tasks.task_pod import (
 )
 from clew.kube.tasks.volume_claims import TaskClaim, create_claim, delete_claim
 from clew.pipelines.engine.engine import Engine, StartTask
-from clew.pipelines.pods.pod_settings import TaskPlace, build_pod
+from clew.pipelines.pods.task_pod_builder import TaskPlace, build_pod
 from clew.pipelines.spec.arguments import bind_text
 from clew.pipelines.spec.parser import parse_pipeline
 from clew.pipelines.tasks.executor_files import build_executor_input

@@ -13,7 +13,7 @@ from tests.wait import wait_until
 from tools.cluster.binaries import build_program
 
 from clew.agents.sidecars.envoy_config import EnvoyOptions, Upstream, write_config
-from clew.agents.sidecars.sidecar_names import LOG
+from clew.agents.sidecars.traffic_sidecar_names import LOG
 
 SOURCE = Path(__file__).resolve().parents[2]
 PYTHON = SOURCE / "build" / "s3-clients" / "bin" / "python"

@@ -11,7 +11,7 @@ from tests.driver import EXECUTION, Project, workflow
 from tests.unit.prov.execution_builder import ExecutionBuilder
 
 from clew.cli.commands.list import build_tree
-from clew.documents.executions.execution import Execution
+from clew.documents.executions.execution_list import Execution
 from clew.documents.ids import ExecutionId, Uid
 
 

@@ -33,10 +33,10 @@ from clew.agents.node.kernel.fanotify import (
 from clew.agents.node.kernel.volume_mount import VolumeMount, handle_of
 from clew.agents.node.lifecycle_events import node_started
 from clew.agents.node.node_agent import ContainerChoice
-from clew.agents.node.volume_observer import VolumeObserver
+from clew.agents.node.node_observer import NodeObserver
 from clew.agents.spool import Spool
 from clew.documents.ids import Uid
-from clew.prov.cluster.watch_looks import UNWATCHED, WATCHED, WATCHED_TO_END
+from clew.prov.cluster.watch_declarations import UNWATCHED, WATCHED, WATCHED_TO_END
 from clew.prov.events import AnyEvent, Content, Gap, Generated, Invalidated, Looked, Used
 from clew.witness.tracer_binary import LAYER
 from clew.witness.volumes.accesses import FileAccess
@@ -71,7 +71,7 @@ class Node:
         self._containers: list[NodeContainer] = []
         choice = ContainerChoice(policy)
         self.witness = FileWitness(
-            observer=VolumeObserver(ContainerWatch(pods), self.plans.get, choice.choose),
+            observer=NodeObserver(ContainerWatch(pods), self.plans.get, choice.choose),
             spool=self.spool,
             state=home,
             policy=policy,
@@ -481,7 +481,7 @@ def test_what_ends_the_observer_ends_the_agent(start: Callable[..., Node]) -> No
     def fail(pod: Uid) -> PlannedPod | None:
         raise MemoryError(pod)
 
-    observer = VolumeObserver(ContainerWatch(node.pods), fail, lambda *_: [])
+    observer = NodeObserver(ContainerWatch(node.pods), fail, lambda *_: [])
     thread = threading.Thread(target=observer.run)
     thread.start()
     made = NodeContainer(node.pods, node.volume, node.home, "true")

@@ -25,7 +25,7 @@ from clew.agents.pod.pod_observer import NoEvents, PodObserver
 from clew.agents.pod.served_layer import ServedVolume
 from clew.agents.spool import Spool
 from clew.documents.ids import Uid
-from clew.prov.cluster.watch_looks import WATCHED_TO_END
+from clew.prov.cluster.watch_declarations import WATCHED_TO_END
 from clew.prov.events import AnyEvent, Content, Looked
 from clew.witness.tracer_binary import MOUNT
 from clew.witness.volumes.selection import Policy, Subject

@@ -17,8 +17,8 @@ from tests.pod_records import HandwrittenRecord
 from tests.wait import wait_until
 
 from clew.api.reproduction.local_run import reproduce_here
+from clew.api.reproduction.plan_report import plan_reproduction
 from clew.api.reproduction.preparation import RunOptions
-from clew.api.reproduction.reproduction import plan_reproduction
 from clew.documents.lineage.reproduction import Reproduction
 from clew.pipelines.tasks.containers.runtime import find_runtime
 

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from tests.local.s3_sidecar import KEY, s3_server, sidecar, use_objects
 
+from clew.agents.sidecars.access_log_files import LogDirectory
 from clew.agents.sidecars.certificates import AUTHORITIES, CERTIFICATE, issue, utc_now
 from clew.agents.sidecars.certificates import KEY as KEY_FILE
-from clew.agents.sidecars.log_files import LogDirectory
-from clew.agents.sidecars.pod_log import PodLog
-from clew.agents.sidecars.sidecar_names import LOG
+from clew.agents.sidecars.pod_access_log import PodLog
+from clew.agents.sidecars.traffic_sidecar_names import LOG
 from clew.agents.spool import Spool
 from clew.db.sqlite import SQLite
 from clew.documents.ids import Uid

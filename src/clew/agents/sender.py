@@ -15,8 +15,8 @@ from pathlib import Path
 from clew.agents.destinations import Destination
 from clew.agents.spool import Spool
 from clew.errors import ClewError, Damaged
-from clew.prov.cluster.observations import number_events
-from clew.prov.cluster.watch_looks import declare_lost
+from clew.prov.cluster.observation_numbers import number_events
+from clew.prov.cluster.watch_declarations import declare_lost
 from clew.prov.events import AnyEvent
 
 _LOG = logging.getLogger("clew.agents")

@@ -21,7 +21,7 @@ import msgspec
 import zstandard
 
 from clew.errors import Busy, ClewError, Damaged, Full
-from clew.prov.cluster.observations import number_events
+from clew.prov.cluster.observation_numbers import number_events
 from clew.prov.events import AnyEvent, from_batch, to_batch
 from clew.prov.export.recorded_events import list_stored_digests
 from clew.store import Store

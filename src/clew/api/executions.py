@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clew.documents.executions import execution
+from clew.documents.executions import execution_list
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ Ask = Callable[[str], "ExecutionDetail"]
 """Returns all that is known of an execution, by uid."""
 
 
-class Execution(execution.Execution, frozen=True, kw_only=True, dict=True):
+class Execution(execution_list.Execution, frozen=True, kw_only=True, dict=True):
     """One recorded command. Its processes and files are loaded on first use."""
 
     @classmethod
-    def of(cls, document: execution.Execution, ask: Ask) -> Execution:
+    def of(cls, document: execution_list.Execution, ask: Ask) -> Execution:
         execution = cls(**structs.asdict(document))
-        execution.__dict__["ask"] = ask
+        execution_list.__dict__["ask"] = ask
         return execution
 
     @cached_property

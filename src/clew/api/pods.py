@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from clew.api.reproduction.record import Record
+    from clew.api.reproduction.record_reader import RecordReader
     from clew.documents.lineage.cluster_state import ClusterState
     from clew.documents.lineage.reproduction import Reproduction
 
@@ -24,7 +24,7 @@ class Pods:
 
     def __init__(
         self,
-        open_record: Callable[[], AbstractContextManager[Record]],
+        open_record: Callable[[], AbstractContextManager[RecordReader]],
         secrets: Callable[[], Mapping[str, str]],
         s3: Mapping[str, str],
         load_state: Callable[[datetime | None, str | None], ClusterState],
@@ -63,8 +63,8 @@ class Pods:
         has Clew, for the Pod that writes and reads files on volumes.
         """
         from clew.api.reproduction.peer_checks import check_peers
+        from clew.api.reproduction.plan_report import add_doubts, plan_reproduction
         from clew.api.reproduction.preparation import RunOptions
-        from clew.api.reproduction.reproduction import add_doubts, plan_reproduction
 
         with self._open_record() as record:
             planned = plan_reproduction(record, target, as_of=as_of)

@@ -20,7 +20,7 @@ def find_app(chosen: Settings | None = None) -> str | None:
         return connect_server(chosen, here.token if here else None).page
     if here is None:
         return None
-    from clew.kube.backend_tokens import token_digest
+    from clew.kube.workload_tokens import token_digest
     from clew.workloads.local.local_backend import lock_path
     from clew.workloads.local.server_lock import find_running
 

@@ -20,7 +20,7 @@ from clew.cli.output import (
     format_time,
 )
 from clew.documents.executions.detail import ExecutionDetail, Process
-from clew.documents.executions.execution import Execution
+from clew.documents.executions.execution_list import Execution
 from clew.documents.executions.summary import (
     ExecutionSummary,
     OwnFile,

@@ -6,7 +6,7 @@ Estimates count with their errors, so a node of which little is known must be cl
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from clew.placement.estimates import Estimate, Estimates
+from clew.placement.latency_estimates import Estimate, Estimates
 
 CAUTION = 1.0
 """How many errors are added to an estimate: one covers about five of six true latencies."""

@@ -155,7 +155,7 @@ class Graph:
         Several agents describe one Pod, at any time and in any order: see
         `prov.cluster.observations`.
         """
-        from clew.prov.cluster.observation_scope import check_known, check_observations
+        from clew.prov.cluster.observation_validation import check_known, check_observations
         from clew.prov.event_validation import check_events
         from clew.prov.fold import Rows
 

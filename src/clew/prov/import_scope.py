@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from clew.documents.ids import ExecutionId, Uid
 from clew.errors import Rejected
 from clew.prov import tables
-from clew.prov.cluster.activities import CLUSTER_KINDS
+from clew.prov.cluster.activity_uids import CLUSTER_KINDS
 from clew.prov.events import Alias, AnyEvent, Content, Generated, Invalidated, Started, Used
 from clew.prov.fold import Row, Rows
 from clew.prov.queries.formats import execution_id

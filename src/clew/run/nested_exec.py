@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 
 from clew import db
-from clew.documents.executions.execution import Execution
+from clew.documents.executions.execution_list import Execution
 from clew.documents.ids import Uid
 from clew.errors import CannotExecute, ClewError, UsageError
 from clew.project_directory import ProjectDirectory

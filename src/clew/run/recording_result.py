@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clew.documents.executions.execution import Execution, State
+from clew.documents.executions.execution_list import Execution, State
 from clew.documents.ids import Uid
 from clew.errors import ClewError
 from clew.prov.events import Ended

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clew.kube.backend_tokens import HEADER, is_token
+from clew.kube.workload_tokens import HEADER, is_token
 from clew.viewer.problems import problem_response
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))

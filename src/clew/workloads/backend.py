@@ -21,7 +21,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol
 
 from clew.documents.workloads.workload import Features, StorageClass
-from clew.kube.backend.log_lines import LogChunk
+from clew.kube.backend.log_positions import LogChunk
 from clew.kube.objects import Json, Key, Object
 from clew.workloads.programs import Programs
 

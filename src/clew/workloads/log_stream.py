@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from clew.errors import NotFound
-from clew.kube.backend.log_lines import LogChunk
+from clew.kube.backend.log_positions import LogChunk
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Key, Object, dig, name_of
 from clew.workloads.backend import Backend

@@ -13,7 +13,7 @@ from clew.agents.sender import Sender
 from clew.agents.spool import REFUSED_SHARE, Spool
 from clew.documents.ids import Digest, Locator, Uid
 from clew.errors import Busy, Full, Rejected
-from clew.prov.cluster.watch_looks import UNWATCHED
+from clew.prov.cluster.watch_declarations import UNWATCHED
 from clew.prov.events import AnyEvent, Content, Looked, Started, Used, Version
 from clew.prov.export.recorded_events import list_stored_digests
 from clew.store import Store

@@ -6,10 +6,10 @@ import pytest
 from tests.pod_records import HandwrittenRecord
 
 from clew.api.reproduction.peer_checks import check_peers
+from clew.api.reproduction.plan_report import plan_reproduction
 from clew.api.reproduction.preparation import RunOptions
-from clew.api.reproduction.reproduction import plan_reproduction
 from clew.documents.ids import Locator
-from clew.prov.cluster.ancestry import Peer
+from clew.prov.cluster.ancestry_types import Peer
 
 
 def check(*places: str, network: bool) -> dict[str, str]:

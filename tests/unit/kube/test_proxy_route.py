@@ -14,7 +14,7 @@ from clew.kube.proxy_route import (
     read_route,
     route_annotation,
 )
-from clew.kube.service_lookup import ServerAddress, read_address
+from clew.kube.service_addresses import ServerAddress, read_address
 
 TEXT = st.text(max_size=20)
 WAYS = st.builds(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from clew.placement.estimates import Estimate
 from clew.placement.expected_latencies import expect_latencies
+from clew.placement.latency_estimates import Estimate
 
 
 class Known:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.placement.estimates import Estimate, MeasuredEstimates
+from clew.placement.latency_estimates import Estimate, MeasuredEstimates
 from clew.placement.latency_table import Endpoint, LatencyTable, Measurement, location, node
 
 ENDS = [*map(node, "abc"), *map(location, "abc")]

@@ -2,16 +2,16 @@
 
 import pytest
 
-from clew.placement.estimates import Estimate
-from clew.placement.measuring.locations import (
+from clew.placement.latency_estimates import Estimate
+from clew.placement.measurement.default_locations import DEFAULT_LOCATIONS, choose_own_locations
+from clew.placement.measurement.locations import (
     MOST_LOCATIONS,
     ProbeAddress,
     parse_locations,
     parse_probe_address,
 )
-from clew.placement.measuring.own_locations import OWN_LOCATIONS, choose_own_locations
-from clew.placement.measuring.probe_round import RoundResult, sum_up_round
-from clew.placement.measuring.target_record import FAILED_ROUNDS, TargetRecord
+from clew.placement.measurement.round_result import RoundResult, sum_up_round
+from clew.placement.measurement.target_record import FAILED_ROUNDS, TargetRecord
 from clew.placement.prediction.measurement_plan import MOST_ASKED, NEIGHBOURS, plan_measurements
 
 
@@ -113,14 +113,14 @@ LOCATIONS = [f"L{n}" for n in range(40)]
 
 
 def test_with_few_locations_every_node_measures_all_and_nothing_is_asked() -> None:
-    few = LOCATIONS[:OWN_LOCATIONS]
+    few = LOCATIONS[:DEFAULT_LOCATIONS]
     assert choose_own_locations("n1", few) == set(few)
     assert plan_measurements(Known(NODES, 0), nodes=NODES, locations=few) == {}
 
 
 def test_with_many_locations_nodes_choose_others() -> None:
     chosen = {node: choose_own_locations(node, LOCATIONS) for node in NODES}
-    assert {len(names) for names in chosen.values()} == {OWN_LOCATIONS}
+    assert {len(names) for names in chosen.values()} == {DEFAULT_LOCATIONS}
     assert set().union(*chosen.values()) == set(LOCATIONS)
 
 
@@ -133,7 +133,7 @@ def test_nodes_are_asked_for_the_nearest_and_for_what_may_be_nearer() -> None:
         for location in LOCATIONS[:20]
         if location in plan["n0"].locations or location in choose_own_locations("n0", LOCATIONS)
     }
-    assert len(measured) > OWN_LOCATIONS  # n0 is the nearest of all of them
+    assert len(measured) > DEFAULT_LOCATIONS  # n0 is the nearest of all of them
     predicted = [(node, name) for node, of in plan.items() for name in of.locations]
     assert any(int(name[1:]) >= 20 for _, name in predicted)
     assert ("n0", "L30") not in predicted

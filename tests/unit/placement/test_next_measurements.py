@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.placement.synthetic_network import SyntheticNetwork, snapshot
 
-from clew.placement.estimates import (
+from clew.placement.latency_estimates import (
     CombinedEstimates,
     Estimate,
     Estimates,

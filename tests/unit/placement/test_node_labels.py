@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.placement.estimates import MeasuredEstimates
+from clew.placement.latency_estimates import MeasuredEstimates
 from clew.placement.latency_table import LatencyTable, location, node
 from clew.placement.node_labels import COST, parse_cost, parse_latencies, record_latencies
 

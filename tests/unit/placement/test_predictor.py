@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.placement.synthetic_network import SyntheticNetwork, snapshot
 
-from clew.placement.estimates import CombinedEstimates, Estimate, MeasuredEstimates
+from clew.placement.latency_estimates import CombinedEstimates, Estimate, MeasuredEstimates
 from clew.placement.latency_table import Endpoint, LatencyTable, location, node
 from clew.placement.prediction.predictor import LatencyPredictor, Prediction
 

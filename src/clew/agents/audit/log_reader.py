@@ -12,8 +12,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from clew.agents.audit.checkpoint import Position
-from clew.agents.audit.log_files import (
+from clew.agents.audit.audit_log_files import (
     HEAD_BYTES,
     LogFile,
     find_position,
@@ -21,6 +20,7 @@ from clew.agents.audit.log_files import (
     list_files,
     open_file,
 )
+from clew.agents.audit.checkpoint import Position
 from clew.store.errors import from_os
 from clew.witness.kubernetes_audit.audit_event import MAX_EVENT_BYTES
 

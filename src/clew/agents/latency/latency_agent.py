@@ -18,13 +18,13 @@ from pathlib import Path
 from clew.agents.latency.metrics import Metrics
 from clew.agents.latency.probes import ProbeFailed, resolve
 from clew.agents.latency.targets import Due, Targets
-from clew.kube.latency.location_directory import read_locations
+from clew.kube.latency.location_config_map import read_locations
 from clew.kube.latency.node_latency import Found, Spec, make_status
 from clew.kube.objects import Json
 from clew.placement.latency_table import Endpoint, location, node
-from clew.placement.measuring.locations import ProbeAddress
-from clew.placement.measuring.own_locations import choose_own_locations
-from clew.placement.measuring.probe_round import (
+from clew.placement.measurement.default_locations import choose_own_locations
+from clew.placement.measurement.locations import ProbeAddress
+from clew.placement.measurement.round_result import (
     MOST_FAILURES,
     PROBES,
     RoundResult,

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_serv
 from clew.errors import Unavailable
 from clew.kube.scheduler.options import Address
 from clew.placement.latency_table import Endpoint
-from clew.placement.measuring.probe_round import RoundResult
+from clew.placement.measurement.round_result import RoundResult
 
 
 class Metrics:

@@ -10,7 +10,7 @@ import struct
 import time
 from collections.abc import Callable
 
-from clew.placement.measuring.locations import ProbeAddress
+from clew.placement.measurement.locations import ProbeAddress
 
 TIMEOUT_SECONDS = 2.0
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from clew.placement.latency_table import Endpoint
-from clew.placement.measuring.locations import ProbeAddress
-from clew.placement.measuring.probe_round import RoundResult
-from clew.placement.measuring.target_record import TargetRecord
+from clew.placement.measurement.locations import ProbeAddress
+from clew.placement.measurement.round_result import RoundResult
+from clew.placement.measurement.target_record import TargetRecord
 
 KEPT_SECONDS = 3600
 """How long the latency of a target is kept after it was last asked for."""

@@ -7,10 +7,10 @@ from clew.agents.node.containers.watch_plan import BoundClaim, PlannedContainer,
 from clew.agents.node.containers.watched_container import WatchedContainer
 from clew.agents.node.observation_batch import MissedContainer
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.activities import CLAIM, CONTAINER, NODE, POD
+from clew.prov.cluster.activity_uids import CLAIM, CONTAINER, NODE, POD
 from clew.prov.cluster.facets import ClaimFacet, ContainerFacet, PodFacet, write_facet
 from clew.prov.cluster.locators import claim_locator, volume_locator
-from clew.prov.cluster.watch_looks import UNWATCHED, WATCHED, WATCHED_TO_END
+from clew.prov.cluster.watch_declarations import UNWATCHED, WATCHED, WATCHED_TO_END
 from clew.prov.events import Alias, AnyEvent, Gap, Looked, Started
 
 FANOTIFY, FUSE = "fanotify", "fuse"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from clew.agents.node.lifecycle_events import declare, report_gap
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.watch_looks import UNWATCHED, whole_volume
+from clew.prov.cluster.watch_declarations import UNWATCHED, whole_volume
 from clew.prov.events import AnyEvent, Gap, Generated, Invalidated, Looked, Started, Used
 
 

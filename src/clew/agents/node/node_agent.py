@@ -15,8 +15,8 @@ from pathlib import Path
 from clew import settings as settings_module
 from clew.agents.node.containers.cgroups import container_of_path, find_pods_directory
 from clew.agents.node.containers.container_discovery import ContainerWatch
-from clew.agents.node.containers.runtime_settings import (
-    RuntimeSettings,
+from clew.agents.node.containers.container_settings import (
+    ContainerSettings,
     read_addresses,
     read_settings,
 )
@@ -31,15 +31,15 @@ from clew.agents.node.containers.watch_plan import (
 )
 from clew.agents.node.file_witness import FileWitness
 from clew.agents.node.lifecycle_events import node_started
-from clew.agents.node.volume_observer import VolumeObserver
-from clew.agents.pod.pod_names import CONTAINER
+from clew.agents.node.node_observer import NodeObserver
+from clew.agents.pod.file_sidecar_names import CONTAINER
 from clew.agents.sidecars.node_logs import KUBELET, NodeLogs
 from clew.agents.spool import Spool
 from clew.documents.ids import Uid
 from clew.errors import UsageError
 from clew.kube.node_pods import NodePods
 from clew.kube.objects import Json, namespace_of
-from clew.prov.cluster.activities import node_uid, object_uid
+from clew.prov.cluster.activity_uids import node_uid, object_uid
 from clew.settings import Settings
 from clew.witness.environment import machine_facets
 from clew.witness.volumes.selection import Policy, Subject, selects
@@ -187,7 +187,7 @@ def make_witness(
     choice = ContainerChoice(policy)
     started = node_started(node_uid(node, str(facets["boot"])), node, time.time_ns(), facets)
     files = FileWitness(
-        observer=VolumeObserver(ContainerWatch(pods), plans.find, choice.choose),
+        observer=NodeObserver(ContainerWatch(pods), plans.find, choice.choose),
         spool=spool,
         state=state,
         policy=policy,
@@ -199,14 +199,14 @@ def make_witness(
     return NodeAgent(files, sidecars)
 
 
-def _running_settings(pid: int, planned: PlannedContainer) -> RuntimeSettings:
+def _running_settings(pid: int, planned: PlannedContainer) -> ContainerSettings:
     """Where the runtime has no bundle: what the Pod asks for, else what the process has now."""
     try:
         status = os.stat(f"/proc/{pid}")
         user, group = status.st_uid, status.st_gid
     except OSError:
         user = group = 0
-    return RuntimeSettings(
+    return ContainerSettings(
         user if planned.user is None else planned.user,
         group if planned.group is None else planned.group,
         (),

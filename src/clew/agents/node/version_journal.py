@@ -13,7 +13,7 @@ from typing import BinaryIO
 import msgspec
 
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.watch_looks import WATCH_LOOKS, WATCHED
+from clew.prov.cluster.watch_declarations import WATCH_KINDS, WATCHED
 from clew.prov.events import AnyEvent, Generated, Invalidated, Looked, Used
 from clew.store.errors import from_os
 
@@ -58,7 +58,7 @@ class VersionJournal:
                 if event.version.ordinal > self._numbers.get(key, 0):
                     self._numbers[key] = event.version.ordinal
                     lines.append(_encode((*key, event.version.ordinal)))
-            elif isinstance(event, Looked) and event.kind in WATCH_LOOKS:
+            elif isinstance(event, Looked) and event.kind in WATCH_KINDS:
                 entry = event.activity, event.locator, int(event.kind == WATCHED)
                 if self._note_watch(*entry):
                     lines.append(_encode(entry))

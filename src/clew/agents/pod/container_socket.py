@@ -2,7 +2,7 @@
 
 `clew-mount` connects before a container's command runs: it names the container, asks for the map of
 the users of its user namespace, and hands over each layer. The command runs when it has closed the
-connection. `native/mount/sidecar.c` sends the messages.
+connection. `native/mount/sidecar_client.c` sends the messages.
 """
 
 import errno

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from clew.agents.pod.pod_names import (
+from clew.agents.pod.file_sidecar_names import (
     ACCESS_VOLUME,
     ANNOTATION,
     CONTAINER,

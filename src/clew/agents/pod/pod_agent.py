@@ -24,7 +24,7 @@ from clew.agents.node.containers.watched_container import WatchedContainer, Watc
 from clew.agents.node.file_witness import FileWitness
 from clew.agents.node.lifecycle_events import node_started, report_gap
 from clew.agents.pod.container_socket import ContainerSocket, JoinedContainer
-from clew.agents.pod.pod_names import SOCKET, WRAPPER
+from clew.agents.pod.file_sidecar_names import SOCKET, WRAPPER
 from clew.agents.pod.pod_observer import NoEvents, PodObserver
 from clew.agents.pod.served_layer import ServedVolume
 from clew.agents.sidecars.pod_contexts import list_containers
@@ -33,7 +33,7 @@ from clew.documents.ids import Uid
 from clew.errors import ClewError, NotFound
 from clew.kube.objects import Json
 from clew.kube.own_pod import OwnPod
-from clew.prov.cluster.activities import node_uid
+from clew.prov.cluster.activity_uids import node_uid
 from clew.witness.object_stores.pod_context import PodContainer
 from clew.witness.tracer_binary import MOUNT
 from clew.witness.volumes.selection import Policy, Subject, selects

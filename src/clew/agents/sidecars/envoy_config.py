@@ -12,7 +12,7 @@ in it, whatever it contains.
 import json
 from typing import Any, NamedTuple
 
-from clew.agents.sidecars.log_format import connection_loggers, http_loggers, metadata_filter
+from clew.agents.sidecars.access_log_format import connection_loggers, http_loggers, metadata_filter
 
 PORT = 15001
 FLUSH_MILLISECONDS = 500

@@ -10,7 +10,8 @@ import threading
 import time
 from pathlib import Path
 
-from clew.agents.sidecars.log_files import LogDirectory
+from clew.agents.sidecars.access_log_files import LogDirectory
+from clew.agents.sidecars.pod_access_log import PodLog, finish_log
 from clew.agents.sidecars.pod_contexts import (
     evades_sidecar,
     has_sidecar,
@@ -18,13 +19,12 @@ from clew.agents.sidecars.pod_contexts import (
     read_context,
     read_time,
 )
-from clew.agents.sidecars.pod_log import PodLog, finish_log
-from clew.agents.sidecars.sidecar_names import LABEL, LOG_VOLUME
+from clew.agents.sidecars.traffic_sidecar_names import LABEL, LOG_VOLUME
 from clew.agents.spool import Spool
 from clew.documents.ids import Uid
 from clew.errors import Full
 from clew.kube.objects import Json, dig, labels_of, name_of, namespace_of, uid_of
-from clew.prov.cluster.activities import POD, object_uid
+from clew.prov.cluster.activity_uids import POD, object_uid
 from clew.prov.cluster.facets import PodFacet, write_facet
 from clew.prov.events import AnyEvent, Gap, Started
 from clew.witness.volumes.selection import Policy, selects_requests

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from clew.agents.sidecars.sidecar_names import CONTAINER, REDIRECT, STORES, USER
+from clew.agents.sidecars.traffic_sidecar_names import CONTAINER, REDIRECT, STORES, USER
 from clew.documents.ids import Uid
 from clew.kube.objects import Json, annotations_of, dig, labels_of, name_of, namespace_of, uid_of
-from clew.prov.cluster.activities import container_uid, object_uid
+from clew.prov.cluster.activity_uids import container_uid, object_uid
 from clew.witness.object_stores.pod_context import PodContainer, PodContext
 from clew.witness.volumes.selection import Subject
 

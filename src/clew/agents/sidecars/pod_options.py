@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from clew.agents.sidecars.envoy_config import Upstream
 from clew.agents.sidecars.pod_contexts import MAX_HOSTS, split_list
-from clew.agents.sidecars.sidecar_names import CERTIFICATES, STORES, TLS_STORES
+from clew.agents.sidecars.traffic_sidecar_names import CERTIFICATES, STORES, TLS_STORES
 from clew.errors import UsageError
 
 _HOST = re.compile(

@@ -14,7 +14,7 @@ from msgspec import structs
 from clew.api.local import notes
 from clew.api.local.executions import find_execution
 from clew.api.local.repeat import Say, run_plan
-from clew.documents.executions.execution import Execution
+from clew.documents.executions.execution_list import Execution
 from clew.documents.executions.repeats import Repeated
 from clew.documents.files import checkouts as documents
 from clew.documents.files.checkouts import CheckoutStatus, MissingFile

@@ -11,7 +11,7 @@ from clew.api.executions import Execution, ExecutionList
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
     from clew.documents.executions.detail import ExecutionDetail
-    from clew.documents.executions.execution import Execution as ExecutionDocument
+    from clew.documents.executions.execution_list import Execution as ExecutionDocument
     from clew.documents.executions.summary import ExecutionSummary
 
 

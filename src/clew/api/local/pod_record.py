@@ -4,25 +4,28 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
-
-from msgspec import structs
 
 from clew.api.local.versions import as_of_nanoseconds
 from clew.api.project_context import ProjectState
 from clew.documents.ids import Digest, Uid
 from clew.documents.lineage.cluster_state import ClusterState
 from clew.errors import NotFound
-from clew.prov.cluster.ancestry import Ancestry
+from clew.prov.cluster.ancestry_types import Ancestry
 from clew.prov.cluster.facets import PodFacet
 from clew.prov.graph import Graph
 from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry, load_pod_facets
 from clew.prov.queries.cluster.cluster_state import load_cluster_state
 from clew.prov.queries.cluster.pod_diff import load_hardware
-from clew.prov.queries.cluster.pods import namespace_of_locator
 from clew.prov.queries.cluster.targets import resolve_cluster_target
-from clew.prov.queries.cluster.visibility import check_namespace
+from clew.prov.queries.cluster.visibility import (
+    check_namespace,
+    check_owner,
+    withhold_keys,
+    withhold_pods,
+)
 from clew.prov.queries.lineage.lineage_sql import FOREVER
 from clew.prov.queries.targets import Target, resolve_target
 from clew.store import Store
@@ -33,29 +36,20 @@ _NODE = re.compile(r"e\d{1,15}(?:[.:].+)?", re.DOTALL)
 
 def find_pod_ancestry(graph: Graph, target: str, as_of: int | None) -> Ancestry:
     """`target` may also be the id of a node of a lineage. `as_of`: in nanoseconds. NotFound if
-    `target` names nothing of a cluster; NotAllowed if a Pod that made something of it is in a
-    namespace that the caller may not read. Other Pods of such a namespace, which only answered over
-    the network, are left out."""
+    `target` names nothing of a cluster; NotAllowed if the caller may not see what a plan needs."""
     as_of = None if as_of is None else min(max(as_of, 0), FOREVER)
     is_node = _NODE.fullmatch(target) is not None
     found = _resolve_node(graph, target) if is_node else None
     found = found or resolve_cluster_target(graph, target, as_of=as_of)
+    if found is not None and found.kind == "version":
+        found = replace(found, keys=withhold_keys(graph, found.keys, found.locator))
     ancestry = None if found is None else find_ancestry(graph, found, as_of=as_of)
     if ancestry is None or (is_node and not ancestry.pods):
         raise NotFound(
             f"{target[:200]} is not a file on a volume, an object or a Pod that was observed",
             hint="clew reproduce pvc://NAMESPACE/CLAIM/PATH, s3://BUCKET/KEY or pod/NS/NAME",
         )
-    shown = tuple(pod for pod in ancestry.pods if graph.may_read(pod.namespace))
-    read = [*ancestry.wanted, *(found for pod in shown for found in pod.inputs)]
-    makers = {maker for found in read for maker in found.makers}
-    makers |= {uid for volume in ancestry.volumes for uid, _ in volume.writers}
-    for pod in ancestry.pods:  # a plan without one of its makers would be wrong
-        if pod.uid in makers or not shown:
-            check_namespace(graph, pod.namespace)
-    for found_version in read:
-        check_namespace(graph, namespace_of_locator(found_version.locator))
-    return structs.replace(ancestry, pods=shown)
+    return withhold_pods(graph, ancestry)
 
 
 def _resolve_node(graph: Graph, text: str) -> Target:
@@ -67,12 +61,12 @@ def _resolve_node(graph: Graph, text: str) -> Target:
 def find_pod_facets(graph: Graph, uids: Iterable[Uid]) -> dict[Uid, PodFacet]:
     facets = load_pod_facets(graph, uids)
     for facet in facets.values():
-        check_namespace(graph, facet.namespace)
+        check_owner(graph, facet.namespace)
     return facets
 
 
 class PodRecord:
-    """See `clew.api.reproduction.record.Record`."""
+    """See `clew.api.reproduction.record_reader.RecordReader`."""
 
     def __init__(self, graph: Graph, store: Store) -> None:
         self._graph = graph

@@ -13,7 +13,7 @@ from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
-    from clew.documents.executions.execution import Execution
+    from clew.documents.executions.execution_list import Execution
     from clew.documents.executions.repeats import Repeated
     from clew.prov.queries.execution_record import ExecutionRecord
     from clew.redaction import Redactor

@@ -23,7 +23,7 @@ from clew.replay.repeat.parameters import list_parameters
 if TYPE_CHECKING:
     from clew.documents.executions import detail
     from clew.documents.executions.detail import ExecutionDetail
-    from clew.documents.executions.execution import Execution
+    from clew.documents.executions.execution_list import Execution
     from clew.documents.ids import ExecutionId
     from clew.prov.graph import Graph
 

@@ -15,8 +15,8 @@ from clew.api.executions import Execution, ExecutionList
 from clew.api.pipeline_artifacts import is_run_item
 from clew.api.remote import caller_paths
 from clew.documents.comparisons.differences import ExecutionDiff, PodDiff
-from clew.documents.executions.execution import Execution as ExecutionDocument
-from clew.documents.executions.execution import ExecutionPage
+from clew.documents.executions.execution_list import Execution as ExecutionDocument
+from clew.documents.executions.execution_list import ExecutionPage
 from clew.documents.executions.summary import ExecutionSummary
 from clew.documents.ids import Uid
 from clew.documents.pipelines.runs import Task

@@ -10,14 +10,14 @@ from clew.api.remote.client import Client
 from clew.documents.document import to_nanoseconds
 from clew.documents.ids import Digest, Uid
 from clew.documents.lineage.cluster_state import ClusterState
-from clew.prov.cluster.ancestry import Ancestry
+from clew.prov.cluster.ancestry_types import Ancestry
 from clew.prov.cluster.facets import PodFacet
 
 _SECONDS = 600.0
 
 
 class PodRecord:
-    """See `clew.api.reproduction.record.Record`."""
+    """See `clew.api.reproduction.record_reader.RecordReader`."""
 
     def __init__(self, client: Client, chunks: Callable[[str], Iterator[bytes]]) -> None:
         self._client = client

@@ -29,7 +29,7 @@ from clew.api.remote.messages import ConfirmCommand, RepeatCommand, SentFile
 from clew.api.repeats import Repeated
 from clew.documents.comparisons.differences import ExecutionDiff, PodDiff
 from clew.documents.executions import repeats
-from clew.documents.executions.execution import RemovedExecutions
+from clew.documents.executions.execution_list import RemovedExecutions
 from clew.documents.executions.summary import ExecutionSummary
 from clew.documents.executions.transfers import Transfer
 from clew.documents.files.checkouts import Checkout, CheckoutStatus

@@ -1,9 +1,9 @@
 """`clew reproduce`: run the Pods of a plan in a scratch namespace, or in containers here.
 
-    reproduction   the plan and the report
+    plan_report    the plan and the report
     secret_checks  which Secrets changed since
-    peer_checks    what changed behind Services and hosts; answering_pods: who answers now
-    record         what a reproduction needs of the record
+    peer_checks    what changed behind Services and hosts; current_peers: who answers now
+    record_reader  what a reproduction needs of the record
     preparation    the Pods and the objects around them, before anything is created
     cluster_run    the stages of a plan, in a scratch namespace
     local_run      the same in containers of this machine; working_directory: their files

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from clew import __version__
-from clew.api.reproduction.answering_pods import find_peer_change
+from clew.api.reproduction.current_peers import find_peer_change
 from clew.api.reproduction.object_access import ObjectAccess, remove_buckets
 from clew.api.reproduction.peer_checks import check_peers
+from clew.api.reproduction.plan_report import PlannedReproduction, add_doubts, report
 from clew.api.reproduction.preparation import Prepared, PreparedPod, RunOptions, prepare
-from clew.api.reproduction.record import Record
-from clew.api.reproduction.reproduction import PlannedReproduction, add_doubts, report
+from clew.api.reproduction.record_reader import RecordReader
 from clew.api.reproduction.secret_checks import check_secrets
 from clew.api.reproduction.volume_access import VolumeAccess
 from clew.documents.ids import Locator
@@ -22,7 +22,7 @@ from clew.kube.scratch import manifests, pod_run
 from clew.kube.scratch.pod_run import PodEnd
 from clew.kube.scratch.scratch_client import ScratchClient
 from clew.kube.scratch.scratch_space import ScratchSpace, remove_abandoned
-from clew.replay.pods.divergence import StageResult
+from clew.replay.pods.pod_divergence import StageResult
 from clew.replay.pods.scratch_pod import ScratchPod
 from clew.replay.pods.stages import Expected
 
@@ -31,7 +31,7 @@ _LOG_LINES, _LOG_TEXT = 5, 300
 
 
 def reproduce_on_cluster(
-    record: Record,
+    record: RecordReader,
     planned: PlannedReproduction,
     options: RunOptions,
     *,
@@ -94,7 +94,7 @@ class ClusterRun:
     space: ScratchSpace
     volumes: VolumeAccess
     objects: ObjectAccess
-    record: Record
+    record: RecordReader
     options: RunOptions
     say: Callable[[str], None]
 

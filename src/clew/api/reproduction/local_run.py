@@ -23,9 +23,9 @@ from msgspec import structs
 
 from clew.api.reproduction.object_access import ObjectAccess, remove_buckets
 from clew.api.reproduction.peer_checks import check_peers
+from clew.api.reproduction.plan_report import PlannedReproduction, add_doubts, report
 from clew.api.reproduction.preparation import Prepared, PreparedPod, RunOptions, prepare
-from clew.api.reproduction.record import Record
-from clew.api.reproduction.reproduction import PlannedReproduction, add_doubts, report
+from clew.api.reproduction.record_reader import RecordReader
 from clew.api.reproduction.working_directory import (
     PREFIX,
     WorkingDirectory,
@@ -37,9 +37,9 @@ from clew.documents.ids import Locator
 from clew.documents.lineage.reproduction import NotReproduced, Reproduction
 from clew.errors import ClewError
 from clew.pipelines.tasks.containers.runtime import ContainerRuntime, find_runtime
-from clew.replay.pods import volume_files
+from clew.replay.pods import volume_files_main
 from clew.replay.pods.container_plan import VARIABLE, ContainerPlan, MountPlan, plan_containers
-from clew.replay.pods.divergence import StageResult
+from clew.replay.pods.pod_divergence import StageResult
 from clew.safe_path import SafeDirectory
 from clew.store.errors import from_os
 
@@ -50,7 +50,7 @@ _TAIL = 1 << 18
 
 
 def reproduce_here(
-    record: Record,
+    record: RecordReader,
     planned: PlannedReproduction,
     options: RunOptions,
     *,
@@ -107,7 +107,7 @@ class LocalRun:
     runtime: ContainerRuntime
     root: Path
     name: str
-    record: Record
+    record: RecordReader
     options: RunOptions
     objects: ObjectAccess
     _data: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
@@ -144,12 +144,12 @@ class LocalRun:
                 "mtime": restored.mtime,
             }
             try:
-                volume_files.restore(root, file, io.BytesIO(content))
+                volume_files_main.restore(root, file, io.BytesIO(content))
             except OSError as error:  # such as a directory or a link where it belongs
                 raise from_os(error, doing=f"restore {restored.place.locator}") from error
         for place in one.stage.directories:
-            parts = volume_files.split_path(_encode(place.container, place.path))
-            with volume_files.open_directory(root, parts, make=True):
+            parts = volume_files_main.split_path(_encode(place.container, place.path))
+            with volume_files_main.open_directory(root, parts, make=True):
                 pass
         objects = [one for one in one.stage.restore if one.place.is_object]
         self.objects.restore(self.record, objects)
@@ -163,7 +163,7 @@ class LocalRun:
                 continue
             algorithm = expected.digest.partition(":")[0]
             file = {"path": _encode(place.container, place.path), "algorithm": algorithm}
-            hashed = volume_files.hash_file(str(self.root / "claims"), file)
+            hashed = volume_files_main.hash_file(str(self.root / "claims"), file)
             found[place.locator] = hashed["digest"]
         return found
 
@@ -239,8 +239,8 @@ class LocalRun:
                     inside.make_directory(os.path.dirname(os.fsencode(path)))
                     Path(os.fsdecode(inside.join(os.fsencode(path)))).write_bytes(files[key])
         if mount.sub_path:
-            parts = volume_files.split_path(b64encode(os.fsencode(mount.sub_path)).decode())
-            with suppress(OSError), volume_files.open_directory(str(place), parts, make=True):
+            parts = volume_files_main.split_path(b64encode(os.fsencode(mount.sub_path)).decode())
+            with suppress(OSError), volume_files_main.open_directory(str(place), parts, make=True):
                 place = place.joinpath(*map(os.fsdecode, parts))
         return str(place), mount.path, not mount.read_only
 

@@ -17,7 +17,7 @@ from blake3 import blake3
 from obstore import exceptions
 from obstore.store import S3Store
 
-from clew.api.reproduction.record import Record
+from clew.api.reproduction.record_reader import RecordReader
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.replay.pods.stages import Expected, Restored
 
@@ -66,7 +66,7 @@ class ObjectAccess:
             self._report_left(left)
         self._made.clear()
 
-    def restore(self, record: Record, restore: Sequence[Restored]) -> None:
+    def restore(self, record: RecordReader, restore: Sequence[Restored]) -> None:
         for one in restore:
             path = one.place.path.decode()
             content = self._read_version(one) if one.digest is None else record.read(one.digest)

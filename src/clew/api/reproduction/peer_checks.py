@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from clew.api.reproduction.preparation import RunOptions
 from clew.documents.ids import Locator
 from clew.documents.lineage.reproduction import NotReproduced
-from clew.prov.cluster.ancestry import Peer
+from clew.prov.cluster.ancestry_types import Peer
 from clew.replay.pods.stages import Stage
 
 _IN_CLUSTER = ("service://", "pod://")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from clew.api.reproduction.record import Record
+from clew.api.reproduction.record_reader import RecordReader
 from clew.documents.ids import Digest
 from clew.documents.lineage.reproduction import NotReproduced
 from clew.errors import NotAllowed, SecretsNeeded
@@ -75,7 +75,7 @@ class RunOptions:
         return mask(longest_first, text).decode(errors="replace").strip()
 
 
-def prepare(record: Record, plan: Stages, options: RunOptions, owner: str) -> Prepared:
+def prepare(record: RecordReader, plan: Stages, options: RunOptions, owner: str) -> Prepared:
     """`owner`: of the fresh buckets, in their names. SecretsNeeded if values are missing."""
     buckets = {
         name: manifests.bucket_name(owner, number)
@@ -130,7 +130,7 @@ def prepare(record: Record, plan: Stages, options: RunOptions, owner: str) -> Pr
     return Prepared(tuple(pods), tuple(objects), plan.claims, buckets)
 
 
-def _read_config_map(record: Record, digest: Digest) -> _ConfigMapData:
+def _read_config_map(record: RecordReader, digest: Digest) -> _ConfigMapData:
     text = b""
     for piece in record.read(digest):
         text += piece

@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from clew.api.reproduction.record import Record
+from clew.api.reproduction.record_reader import RecordReader
 from clew.errors import ClewError
 from clew.kube.scratch import manifests, pod_exec, pod_run
 from clew.kube.scratch.scratch_client import ScratchClient
 from clew.kube.scratch.scratch_space import ScratchSpace
-from clew.replay.pods import volume_files
+from clew.replay.pods import volume_files_main
 from clew.replay.pods.stages import Expected, Place, Restored
 
 _SECONDS = 3600
@@ -43,7 +43,7 @@ class VolumeAccess:
 
     def transfer(
         self,
-        record: Record,
+        record: RecordReader,
         *,
         number: int,
         restore: Sequence[Restored],
@@ -60,7 +60,7 @@ class VolumeAccess:
         namespace = self.space.space.namespace
         try:
             pod_run.await_running(self.client, namespace, name)
-            command = ("python3", "-c", inspect.getsource(volume_files), manifests.ROOT)
+            command = ("python3", "-c", inspect.getsource(volume_files_main), manifests.ROOT)
             request = json.dumps(_describe(restore, directories, expect)).encode() + b"\n"
             given = _join(request, restore, record)
             printed = pod_exec.run_program(
@@ -99,7 +99,7 @@ def _encode(place: Place) -> str:
     return b64encode(place.container.encode() + b"/" + place.path).decode()
 
 
-def _join(request: bytes, restore: Sequence[Restored], record: Record) -> Iterator[bytes]:
+def _join(request: bytes, restore: Sequence[Restored], record: RecordReader) -> Iterator[bytes]:
     """The request, and the bytes of the files. A content that is not as long as it says would
     shift all that follow."""
     yield request

@@ -21,7 +21,7 @@ from clew.cli.output import (
     print_table,
 )
 from clew.cli.times import parse_time
-from clew.documents.executions.execution import Change, Execution, ExecutionNode
+from clew.documents.executions.execution_list import Change, Execution, ExecutionNode
 
 _SHOWN = 20
 """How many executions a terminal shows unless the user says otherwise."""

@@ -60,7 +60,7 @@ def command(port: int | None, idle_minutes: float | None, no_browser: bool, as_j
             return
         workloads = from_this_machine(project.directory, idle_minutes)
 
-    from clew.kube.backend_tokens import token_digest
+    from clew.kube.workload_tokens import token_digest
     from clew.server.listener import serve
     from clew.workloads.local.server_lock import RunningServer
 
@@ -112,7 +112,7 @@ def _show_running(project: LocalProject, *, no_browser: bool, as_json: bool) -> 
     import hmac
 
     from clew.errors import Busy
-    from clew.kube.backend_tokens import token_digest
+    from clew.kube.workload_tokens import token_digest
     from clew.workloads.local.local_backend import lock_path
     from clew.workloads.local.server_lock import find_running
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType, field
 
 from clew.documents.document import Document
-from clew.documents.executions.execution import Execution
+from clew.documents.executions.execution_list import Execution
 from clew.documents.ids import Digest, ProcessId, Uid
 
 Role = Literal["input", "output", "transient"]

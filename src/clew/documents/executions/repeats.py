@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType, field
 
 from clew.documents.comparisons.differences import Difference, Divergence, Verdict
 from clew.documents.document import Document
-from clew.documents.executions.execution import Execution
+from clew.documents.executions.execution_list import Execution
 from clew.documents.files.checkouts import Changes
 from clew.documents.ids import ExecutionId, RunId, TaskId, Uid
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from clew.documents.document import Document
-from clew.documents.executions.execution import Execution
+from clew.documents.executions.execution_list import Execution
 from clew.documents.ids import Digest, Uid
 
 

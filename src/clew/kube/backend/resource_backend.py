@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from clew.documents.workloads.workload import Culling, Features, StorageClass
 from clew.errors import Conflict, NotAllowed, NotFound, Unavailable
-from clew.kube.backend.log_lines import LogChunk, LogLines, parse_position
+from clew.kube.backend.log_positions import LogChunk, LogLines, parse_position
 from clew.kube.backend.rest_client import RestClient
 from clew.kube.backend.version_watch import VersionWatch
 from clew.kube.cluster_cache import workload_of_pod

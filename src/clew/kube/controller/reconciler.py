@@ -13,7 +13,7 @@ from lightkube.core.exceptions import ApiError
 
 from clew.kube.client import AlreadyExists, Client, Conflict
 from clew.kube.cluster_cache import ClusterCache
-from clew.kube.controller import child_events, status_reasons
+from clew.kube.controller import event_relay, status_reasons
 from clew.kube.controller.metrics import Metrics
 from clew.kube.controller.model import DIGEST, ClusterState, Decision, child_of
 from clew.kube.controller.options import Options
@@ -96,12 +96,12 @@ class Reconciler:
     async def _relay_events(self, key: Key, resource: Object, cluster: ClusterState) -> None:
         written = self._relayed.setdefault(key, {})
         known = self._cache.events((key.namespace, key.kind, key.name))
-        for event in child_events.find_unrelayed_events(resource, cluster, known):
+        for event in event_relay.find_unrelayed_events(resource, cluster, known):
             if written.get(name_of(event), 0) < event["count"]:
-                await child_events.write_event(self._client, event)
+                await event_relay.write_event(self._client, event)
                 written[name_of(event)] = event["count"]
         present = {
-            name_of(child_events.relay_event(resource, e, cluster.now)) for e in cluster.events
+            name_of(event_relay.relay_event(resource, e, cluster.now)) for e in cluster.events
         }
         self._relayed[key] = {name: n for name, n in written.items() if name in present}
 

@@ -17,7 +17,7 @@ import httpx2
 from lightkube.config import client_adapter
 from lightkube.config.kubeconfig import KubeConfig
 
-from clew.kube import backend_tokens
+from clew.kube import workload_tokens
 from clew.kube.cluster_cache import list_possible_parents
 from clew.kube.controller.options import Culling, Options
 from clew.kube.culling.idleness import Activity, parse_jupyter_activity
@@ -148,7 +148,7 @@ def make_probe(
     """Asks Services by name, or through the API server from outside the cluster."""
 
     def token_headers(notebook: Object) -> dict[str, str]:
-        return backend_tokens.headers_for(notebook, options.access_key)
+        return workload_tokens.headers_for(notebook, options.access_key)
 
     if not culling.through_api:
         domain = options.cluster_domain

@@ -8,7 +8,7 @@ import httpx2
 
 from clew.kube.client import Client, Conflict
 from clew.kube.cluster_cache import ClusterCache
-from clew.kube.controller import child_events
+from clew.kube.controller import event_relay
 from clew.kube.controller.metrics import Metrics
 from clew.kube.controller.options import Culling
 from clew.kube.culling.activity import ActivityProbe, Traffic
@@ -70,7 +70,7 @@ class Culler:
         kind, names = resource["kind"], (namespace_of(resource), name_of(resource))
         if kind == "Notebook":
             await self._client.annotate(resource, verdict.annotations)
-            event = child_events.make_event(
+            event = event_relay.make_event(
                 resource,
                 key=f"culled {now.isoformat()}",
                 warning=False,
@@ -79,7 +79,7 @@ class Culler:
                 first=now,
                 last=now,
             )
-            await child_events.write_event(self._client, event)
+            await event_relay.write_event(self._client, event)
         else:
             await self._client.delete(Key(kind, *names), foreground=True)
         self._metrics.culled(resource, now)

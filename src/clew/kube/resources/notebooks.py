@@ -9,7 +9,7 @@ import copy
 import json
 from collections.abc import Mapping
 
-from clew.kube import backend_tokens
+from clew.kube import workload_tokens
 from clew.kube.controller import status_reasons
 from clew.kube.controller.model import (
     RESTART,
@@ -118,7 +118,7 @@ def _children(
                 rewrite=annotations_of(notebook).get(REWRITE) or path,
                 headers={
                     **parse_headers(annotations_of(notebook).get(HEADERS)),
-                    **backend_tokens.headers_for(notebook, options.access_key),
+                    **workload_tokens.headers_for(notebook, options.access_key),
                 },
                 istio=options.istio,
                 options=options,
@@ -150,8 +150,8 @@ def _pod(notebook: Object, spec: Object, cluster: ClusterState, options: Options
     if not first.get("ports"):
         first["ports"] = [{"containerPort": PORT, "name": "notebook-port", "protocol": "TCP"}]
     added = {"NB_PREFIX": path_prefix(notebook)}
-    for token in backend_tokens.headers_for(notebook, options.access_key).values():
-        added[backend_tokens.VARIABLE] = backend_tokens.token_digest(token)
+    for token in workload_tokens.headers_for(notebook, options.access_key).values():
+        added[workload_tokens.VARIABLE] = workload_tokens.token_digest(token)
     variables = first.setdefault("env", [])
     given = {variable.get("name") for variable in variables}
     variables += [{"name": n, "value": v} for n, v in added.items() if n not in given]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from clew.kube import backend_tokens
+from clew.kube import workload_tokens
 from clew.kube.controller import status_reasons
 from clew.kube.controller.model import ClusterState, Decision
 from clew.kube.controller.options import Options
@@ -88,7 +88,7 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
                 prefix=path,
                 rewrite=networking.get("rewrite") or path,
                 timeout=networking.get("timeout") or "",
-                headers=backend_tokens.headers_for(viewer, options.access_key) or None,
+                headers=workload_tokens.headers_for(viewer, options.access_key) or None,
                 istio=options.istio,
                 options=options,
             )
@@ -127,8 +127,8 @@ def _browser(viewer: Object, options: Options) -> Json:
     # The group of notebooks, to write where they may. OnRootMismatch: no chown of all files.
     group = {"fsGroup": FS_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
     args = ["--prefix", path, "--host", "0.0.0.0", "--port", str(PORT)]  # noqa: S104
-    for token in backend_tokens.headers_for(viewer, options.access_key).values():
-        args += ["--access-digest", backend_tokens.token_digest(token)]
+    for token in workload_tokens.headers_for(viewer, options.access_key).values():
+        args += ["--access-digest", workload_tokens.token_digest(token)]
     pod: Json = {
         "automountServiceAccountToken": False,
         **({"securityContext": group} if options.fs_group else {}),

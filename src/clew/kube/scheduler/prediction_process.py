@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from clew.placement.estimates import CombinedEstimates, MeasuredEstimates
+from clew.placement.latency_estimates import CombinedEstimates, MeasuredEstimates
 from clew.placement.latency_table import Endpoint, LatencyTable, Measurement
 
 if TYPE_CHECKING:

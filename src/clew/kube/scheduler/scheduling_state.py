@@ -9,17 +9,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from clew.kube.scheduler.wire_format import Node, Pod
-from clew.placement.estimates import (
+from clew.placement.expected_latencies import ExpectedLatencies, expect_latencies
+from clew.placement.latency_estimates import (
     CombinedEstimates,
     Estimate,
     Estimates,
     MeasuredEstimates,
     ReachableEstimates,
 )
-from clew.placement.expected_latencies import ExpectedLatencies, expect_latencies
 from clew.placement.latency_table import LatencyTable, location, node
 from clew.placement.node_labels import parse_cost, parse_latencies, record_latencies
-from clew.placement.occupancy import Occupancy
+from clew.placement.pod_assignments import Occupancy
 
 Shares = tuple[tuple[str, float], ...]
 

@@ -25,8 +25,8 @@ from lightkube.core.exceptions import ConfigError
 from clew.errors import Unavailable
 from clew.kube.scheduler.extender import Extender
 from clew.kube.scheduler.http_app import make_app
-from clew.kube.scheduler.latencies.measured_latencies import MeasuredLatencies
-from clew.kube.scheduler.latencies.predictions import Predictions
+from clew.kube.scheduler.latencies.node_latency_watch import MeasuredLatencies
+from clew.kube.scheduler.latencies.prediction_loop import Predictions
 from clew.kube.scheduler.list_watch import TIMEOUT, ListWatch
 from clew.kube.scheduler.metrics import Metrics
 from clew.kube.scheduler.options import Address, Options

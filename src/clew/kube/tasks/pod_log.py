@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from clew.errors import ClewError, NotFound
-from clew.kube.backend.log_lines import LogLines, Position
+from clew.kube.backend.log_positions import LogLines, Position
 from clew.kube.backend.rest_client import RestClient
 
 _LOG = logging.getLogger("clew.kube")

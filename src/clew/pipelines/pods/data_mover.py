@@ -21,10 +21,10 @@ from typing import Any
 from clew import settings
 from clew.errors import ClewError
 from clew.kube.tasks.task_pod import LOCK, READY, STATUS
-from clew.pipelines.pods import task_plan
+from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import ArtifactStore, StoredFile
+from clew.pipelines.pods.task_documents import TaskPlan, TaskResult
 from clew.pipelines.pods.task_outputs import LeftFile, TaskOutputs
-from clew.pipelines.pods.task_plan import TaskPlan, TaskResult
 
 _TRANSFERS = 4
 """Files at the same time."""
@@ -38,7 +38,7 @@ _PROGRAM = Path(__file__).with_name("component_main.py")
 
 def main() -> None:
     """Exits with 0 also if the task failed: the container of the task says so."""
-    place = os.environ[task_plan.VARIABLE]
+    place = os.environ[task_documents.VARIABLE]
     try:
         store = ArtifactStore(settings.load().s3)
         plan = _read_plan(store, place)
@@ -46,7 +46,7 @@ def main() -> None:
         Path(READY).touch()
         if _await_status() == 0:
             result = _collect(store, place, plan, inputs)
-            store.write(f"{place}/{task_plan.RESULT}", task_plan.encode(result))
+            store.write(f"{place}/{task_documents.RESULT}", task_documents.encode(result))
     except ClewError as error:
         sys.exit(f"{error.message} ({error.hint})" if error.hint else error.message)
     except OSError as error:
@@ -54,10 +54,10 @@ def main() -> None:
 
 
 def _read_plan(store: ArtifactStore, place: str) -> TaskPlan:
-    data = store.read(f"{place}/{task_plan.PLAN}", most=task_plan.MAX_DOCUMENT)
+    data = store.read(f"{place}/{task_documents.PLAN}", most=task_documents.MAX_DOCUMENT)
     if data is None:
-        raise ClewError(f"{place}/{task_plan.PLAN} is gone")
-    return task_plan.decode_plan(data)
+        raise ClewError(f"{place}/{task_documents.PLAN} is gone")
+    return task_documents.decode_plan(data)
 
 
 # -- before the task
@@ -65,16 +65,16 @@ def _read_plan(store: ArtifactStore, place: str) -> TaskPlan:
 
 def _prepare(store: ArtifactStore, place: str, plan: TaskPlan) -> list[StoredFile]:
     """Write the files of the task, and fetch its inputs."""
-    directory = Path(task_plan.TASK)
+    directory = Path(task_documents.TASK)
     directory.mkdir(parents=True, exist_ok=True)
-    _write(directory / task_plan.INPUT, json.dumps(plan.executor_input, ensure_ascii=False))
+    _write(directory / task_documents.INPUT, json.dumps(plan.executor_input, ensure_ascii=False))
     if (call := plan.call) is not None:
-        _write(directory / task_plan.SOURCE, call.source)
+        _write(directory / task_documents.SOURCE, call.source)
         document = {"function": call.function, "installs": call.installs}
-        _write(directory / task_plan.CALL, json.dumps(document))
+        _write(directory / task_documents.CALL, json.dumps(document))
         shutil.copyfile(_PROGRAM, directory / _PROGRAM.name)
-        _copy_sdk(Path(task_plan.SDK) / "kfp")
-    outputs = Path(task_plan.data_path(place))
+        _copy_sdk(Path(task_documents.SDK) / "kfp")
+    outputs = Path(task_documents.data_path(place))
     outputs.mkdir(parents=True, exist_ok=True)
     for made in (outputs, directory):
         made.chmod(0o777)  # the task may run as any user
@@ -86,10 +86,10 @@ def _prepare(store: ArtifactStore, place: str, plan: TaskPlan) -> list[StoredFil
 def _list_input(store: ArtifactStore, url: str) -> Iterator[tuple[str, Path]]:
     """The files of an artifact: one, those of a directory, or none."""
     if store.find(url) is not None:
-        yield url, Path(task_plan.data_path(url))
+        yield url, Path(task_documents.data_path(url))
         return
     for found in store.list(url):
-        yield found.url, Path(task_plan.data_path(found.url))
+        yield found.url, Path(task_documents.data_path(found.url))
 
 
 def _copy_sdk(target: Path) -> None:
@@ -138,8 +138,8 @@ def _is_begun(lock: int) -> bool:
 def _collect(
     store: ArtifactStore, place: str, plan: TaskPlan, inputs: Iterable[StoredFile]
 ) -> TaskResult:
-    directory = os.fsencode(task_plan.data_path(place).removeprefix(task_plan.DATA))
-    with TaskOutputs(task_plan.DATA) as left:
+    directory = os.fsencode(task_documents.data_path(place).removeprefix(task_documents.DATA))
+    with TaskOutputs(task_documents.DATA) as left:
         output = _read_output(left, directory)
         found = [
             (name, file)
@@ -171,13 +171,13 @@ def _collect(
 
 
 def _read_output(left: TaskOutputs, directory: bytes) -> dict[str, Any]:
-    data = _read(left, directory + b"/" + task_plan.OUTPUT.encode(), _MAX_PARAMETERS)
+    data = _read(left, directory + b"/" + task_documents.OUTPUT.encode(), _MAX_PARAMETERS)
     if data is None:
         return {}
     try:
         found = json.loads(data)
     except ValueError as error:
-        raise ClewError(f"its {task_plan.OUTPUT} cannot be read: {error}") from error
+        raise ClewError(f"its {task_documents.OUTPUT} cannot be read: {error}") from error
     return found if isinstance(found, dict) else {}
 
 

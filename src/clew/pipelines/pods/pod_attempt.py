@@ -23,12 +23,12 @@ from clew.kube.tasks.task_pod import TaskPod
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.engine.run_state import Node
-from clew.pipelines.pods import task_plan
+from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import SCHEME, ArtifactStore
-from clew.pipelines.pods.kept_content import keep_and_build_events
-from clew.pipelines.pods.pod_events import PodRecord
-from clew.pipelines.pods.pod_settings import TaskPlace, build_pod
-from clew.pipelines.pods.task_plan import ComponentCall, TaskPlan
+from clew.pipelines.pods.attempt_content import keep_and_build_events
+from clew.pipelines.pods.execution_events import PodRecord
+from clew.pipelines.pods.task_documents import ComponentCall, TaskPlan
+from clew.pipelines.pods.task_pod_builder import TaskPlace, build_pod
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.tasks.attempt import STOPPED, OnEnd, OnOutput
 from clew.pipelines.tasks.executor_files import build_executor_input, read_outputs
@@ -179,7 +179,7 @@ class PodAttempt:
                 self._end(earlier)
                 return
         plan = build_plan(self.node, executor_input)
-        context.store.write(f"{place.url}/{task_plan.PLAN}", task_plan.encode(plan))
+        context.store.write(f"{place.url}/{task_documents.PLAN}", task_documents.encode(plan))
         self._pods.append(pod.name)
         context.runner.start(pod, log=self._log, on_end=self._pod_ended, on_progress=self._report)
         if self._stopped.is_set():  # in between
@@ -189,7 +189,7 @@ class PodAttempt:
         """The number of the last Pod that was started for this attempt; 1 if none was."""
         store = self._context.store
         for number in range(MAX_PODS, 1, -1):
-            if store.find(f"{self._place_of(number).url}/{task_plan.PLAN}") is not None:
+            if store.find(f"{self._place_of(number).url}/{task_documents.PLAN}") is not None:
                 return number
         return 1
 
@@ -199,7 +199,7 @@ class PodAttempt:
         result = self._read_result()
         if result is not None:
             return result
-        following = f"{self._base}/{self._number + 1}/{task_plan.PLAN}"
+        following = f"{self._base}/{self._number + 1}/{task_documents.PLAN}"
         if self._context.store.find(following) is not None:
             return TaskResult(error="it failed before the run was resumed")
         return None
@@ -221,7 +221,7 @@ class PodAttempt:
         )
 
     def _executor_input(self) -> dict[str, Any]:
-        return build_executor_input(self.node, self.place, task_plan.data_path(self.place))
+        return build_executor_input(self.node, self.place, task_documents.data_path(self.place))
 
     def _describe(self, pod: TaskPod) -> None:
         record, variables = self._record, dict(pod.env)
@@ -268,11 +268,11 @@ class PodAttempt:
 
     def _read_result(self) -> TaskResult | None:
         """What the task made; None if its Pod stored no result."""
-        url = f"{self.place}/{task_plan.RESULT}"
-        data = self._context.store.read(url, most=task_plan.MAX_DOCUMENT)
+        url = f"{self.place}/{task_documents.RESULT}"
+        data = self._context.store.read(url, most=task_documents.MAX_DOCUMENT)
         if data is None:
             return None
-        found = task_plan.decode_result(data)
+        found = task_documents.decode_result(data)
         self._record.inputs = found.inputs
         self._record.left_out = found.left_out
         self._record.outputs = [file for files in found.artifacts.values() for file in files]

@@ -19,7 +19,7 @@ from clew.pipelines.pods import pod_reuse
 from clew.pipelines.pods.artifact_store import SECRET, ArtifactStore
 from clew.pipelines.pods.pod_attempt import PodAttempt, PodContext
 from clew.pipelines.pods.pod_reuse import StoredArtifacts
-from clew.pipelines.pods.pod_settings import WORKSPACE, image_of
+from clew.pipelines.pods.task_pod_builder import WORKSPACE, image_of
 from clew.pipelines.pods.volume_tasks import VolumeAttempt, workspace_claim
 from clew.pipelines.runner.run_loop import MakeBackend
 from clew.pipelines.runner.run_placeholders import placeholder_values

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from clew.errors import ClewError
-from clew.pipelines.pods import task_plan
+from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import SCHEME, ArtifactStore, StoredObject
-from clew.pipelines.pods.task_plan import TaskResult
+from clew.pipelines.pods.task_documents import TaskResult
 from clew.pipelines.spec.values import Artifact
 from clew.prov.queries.pipelines.finished_tasks import FinishedTask
 from clew.replay.reuse.reuse_types import ReuseCheck
@@ -70,9 +70,9 @@ class StoredArtifacts:
         if not place.startswith(SCHEME):
             return None
         if place not in self._results:
-            url = f"{place}/{task_plan.RESULT}"
-            data = self._store.read(url, most=task_plan.MAX_DOCUMENT)
-            self._results[place] = task_plan.decode_result(data) if data is not None else None
+            url = f"{place}/{task_documents.RESULT}"
+            data = self._store.read(url, most=task_documents.MAX_DOCUMENT)
+            self._results[place] = task_documents.decode_result(data) if data is not None else None
         return self._results[place]
 
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from clew.placement.estimates import Estimates
-from clew.placement.measuring.own_locations import OWN_LOCATIONS, choose_own_locations
+from clew.placement.latency_estimates import Estimates
+from clew.placement.measurement.default_locations import DEFAULT_LOCATIONS, choose_own_locations
 from clew.placement.prediction.next_measurements import choose_measurements
 
 KEPT_NEAREST = 4
@@ -34,7 +34,7 @@ def plan_measurements(
 ) -> dict[str, Request]:
     """By node; nothing if the nodes measure all locations anyway. `excluded`: pairs of a node and a
     location that cannot be measured."""
-    if len(locations) <= OWN_LOCATIONS:
+    if len(locations) <= DEFAULT_LOCATIONS:
         return {}
     asked: dict[str, dict[str, None]] = {node: {} for node in nodes}
     wanted = [

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from clew.placement.estimates import Estimates
+from clew.placement.latency_estimates import Estimates
 
 MOST_PER_NODE = 4
 """No node is asked for more at once: probes cost it little, but not nothing."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clew.placement.estimates import Estimate
+from clew.placement.latency_estimates import Estimate
 from clew.placement.latency_table import Endpoint, location
 from clew.placement.prediction.coordinates import Coordinates
 from clew.placement.prediction.error_model import ErrorModel, HeldOut

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from clew.prov.cluster.activities import CLAIM, CONTAINER, CONTROLLER, POD, REQUEST
+from clew.prov.cluster.activity_uids import CLAIM, CONTAINER, CONTROLLER, POD, REQUEST
 
 FACET: Final = "kubernetes"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from clew.documents.document import to_nanoseconds
-from clew.documents.executions.execution import Execution
+from clew.documents.executions.execution_list import Execution
 from clew.errors import UsageError
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import (

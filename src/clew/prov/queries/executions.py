@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from clew.documents.document import from_nanoseconds
-from clew.documents.executions.execution import Execution, State
+from clew.documents.executions.execution_list import Execution, State
 from clew.documents.ids import ExecutionId, TaskId, Uid
 from clew.errors import NotFound, UsageError
-from clew.prov.cluster.activities import CLUSTER_KINDS
+from clew.prov.cluster.activity_uids import CLUSTER_KINDS
 from clew.prov.graph import LATEST, Graph
 from clew.prov.queries.formats import execution_id
 from clew.prov.queries.tags import load_tags

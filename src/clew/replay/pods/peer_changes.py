@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from clew.prov.cluster.ancestry import PeerPod
+from clew.prov.cluster.ancestry_types import PeerPod
 
 _MOST = 20
 

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from clew.documents.ids import Digest, Locator, Uid
-from clew.prov.cluster.ancestry import AncestorPod, Ancestry, FoundVersion, MadeVersion
+from clew.prov.cluster.ancestry_types import AncestorPod, Ancestry, FoundVersion, MadeVersion
 from clew.replay.repeat.recreate_plan import Candidate
 
 TARGET = "the target"
@@ -57,7 +57,7 @@ class PodGraph:
     def list_needs(self, found: FoundVersion, reader: AncestorPod | None) -> list[str]:
         """The contents that must be made before `reader` (None: the target) can find a version."""
         own = reader is not None and found.makers == (reader.uid,)
-        if own or self.is_stored(found) or not found.locator.startswith(_RESTORED):
+        if own or self.is_stored(found) or not is_restored(found):
             return []
         if found.locator in self._writers:
             count = self._count_writers(found.locator, reader)
@@ -125,6 +125,11 @@ class PodGraph:
             self._makers.setdefault(key, []).append(number)
         made = frozenset(map(Digest, makes))
         self._candidates.append(Candidate(number, frozenset(needs), made))
+
+
+def is_restored(found: FoundVersion) -> bool:
+    """Whether a Pod that runs again finds it: made again, or restored."""
+    return found.locator.startswith(_RESTORED)
 
 
 def object_version(found: FoundVersion) -> str | None:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 from clew.documents.ids import Digest, Locator, Uid
-from clew.prov.cluster.ancestry import AncestorPod, FoundVersion
+from clew.prov.cluster.ancestry_types import AncestorPod, FoundVersion
 from clew.prov.cluster.facets import PodFacet
 from clew.prov.cluster.locators import split_object_locator, split_volume_locator
 from clew.replay.pods.pod_graph import object_version

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from clew.documents.executions.execution import Change
+from clew.documents.executions.execution_list import Change
 from clew.errors import UsageError
 
 _WORD = re.compile(r"(-{0,2})([A-Za-z_][\w.-]*)(=?)(.*)", re.DOTALL)

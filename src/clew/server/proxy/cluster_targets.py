@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clew.kube import objects
-from clew.kube.backend_tokens import HEADER, derive_token
-from clew.kube.service_lookup import ServiceLookup
+from clew.kube.service_addresses import ServiceLookup
 from clew.kube.shared_secret import access_key
+from clew.kube.workload_tokens import HEADER, derive_token
 from clew.server.proxy.targets import KINDS, Target, TargetKey, check_header
 
 

@@ -1,8 +1,8 @@
 """The targets of one machine: the child processes of the server."""
 
 from clew.errors import NotFound
-from clew.kube.backend_tokens import HEADER
 from clew.kube.objects import Key, find_reason
+from clew.kube.workload_tokens import HEADER
 from clew.server.proxy.targets import KINDS, Target, TargetKey
 from clew.workloads.local.local_backend import LocalBackend
 

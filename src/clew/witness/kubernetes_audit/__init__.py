@@ -2,11 +2,11 @@
 
     audit_event      what an audit event says, and its bounds
     kubernetes_time  times of Kubernetes in nanoseconds
-    objects          the parts of Kubernetes objects that are read
+    object_types     the parts of Kubernetes objects that are read
     fold             the entry: one audit event in, Clew events out
     fold_state       what is remembered between events: creators, claims, members of Services
-    source           the log itself as an execution, and its gaps
-    pods, containers, container_inputs, masked_pod   Pods and what their containers read
+    log_gaps         the log itself as an execution, and its gaps
+    pods, containers, container_inputs, masked_pod  Pods and what their containers read
     claims           claims, volumes and where the bytes are
     requests         requests that change an input or touch a Pod by hand
     controllers      what creates Pods, and the addresses of Services

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from clew.documents.ids import Uid
-from clew.prov.cluster.activities import CLAIM, object_uid
+from clew.prov.cluster.activity_uids import CLAIM, object_uid
 from clew.prov.cluster.facets import Backing, ClaimFacet, write_facet
 from clew.prov.cluster.locators import claim_locator, volume_locator
 from clew.prov.events import Alias, AnyEvent, Ended, Started
 from clew.witness.kubernetes_audit.fold_state import ClaimFacts, FoldState, remember
 from clew.witness.kubernetes_audit.kubernetes_time import end_of_second
-from clew.witness.kubernetes_audit.objects import Claim, Volume, VolumeSpec, is_name
+from clew.witness.kubernetes_audit.object_types import Claim, Volume, VolumeSpec, is_name
 
 
 def describe_claim(

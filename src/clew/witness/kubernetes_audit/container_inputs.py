@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from clew.documents.ids import Locator
 from clew.prov.cluster.locators import claim_locator, config_map_locator, secret_locator
-from clew.witness.kubernetes_audit.objects import Pod, is_name
+from clew.witness.kubernetes_audit.object_types import Pod, is_name
 
 _CLUSTER_CERTIFICATES = "kube-root-ca.crt"
 """The ConfigMap that every Pod gets with its token. It says nothing about the result."""

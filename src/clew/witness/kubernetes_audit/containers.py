@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from clew.documents.ids import Digest, Uid
-from clew.prov.cluster.activities import CONTAINER, container_uid
+from clew.prov.cluster.activity_uids import CONTAINER, container_uid
 from clew.prov.cluster.facets import ContainerFacet, write_facet
 from clew.prov.cluster.locators import image_digest, image_locator
 from clew.prov.events import AnyEvent, Content, Ended, Generated, Started, Used, Version
@@ -14,7 +14,7 @@ from clew.witness.kubernetes_audit.audit_event import MAX_NAME
 from clew.witness.kubernetes_audit.container_inputs import find_inputs
 from clew.witness.kubernetes_audit.kubernetes_time import end_of_second
 from clew.witness.kubernetes_audit.masked_pod import CONTAINERS, MaskedPod
-from clew.witness.kubernetes_audit.objects import ContainerState, ContainerStatus, Pod
+from clew.witness.kubernetes_audit.object_types import ContainerState, ContainerStatus, Pod
 
 
 class _Start(NamedTuple):

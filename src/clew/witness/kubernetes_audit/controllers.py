@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew.documents.ids import Uid
-from clew.prov.cluster.activities import CONTROLLER
+from clew.prov.cluster.activity_uids import CONTROLLER
 from clew.prov.cluster.facets import ControllerFacet, write_facet
 from clew.prov.cluster.locators import address_locator, service_locator
 from clew.prov.events import Alias, AnyEvent, Ended, Started
 from clew.witness.kubernetes_audit.audit_event import MAX_NAME
 from clew.witness.kubernetes_audit.kubernetes_time import end_of_second
-from clew.witness.kubernetes_audit.objects import AnyObject, Job, Metadata, Service
+from clew.witness.kubernetes_audit.object_types import AnyObject, Job, Metadata, Service
 
 _REVISION = "deployment.kubernetes.io/revision"
 _JOB_ENDS = {"Complete": 0, "Failed": 1}

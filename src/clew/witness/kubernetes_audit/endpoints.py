@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.activities import LEFT, POD, object_uid
+from clew.prov.cluster.activity_uids import LEFT, POD, object_uid
 from clew.prov.cluster.facets import PodFacet, write_facet
 from clew.prov.cluster.locators import pod_locator, service_locator
 from clew.prov.events import Alias, AnyEvent, Looked, Started
 from clew.witness.kubernetes_audit.fold_state import FoldState
-from clew.witness.kubernetes_audit.objects import Endpoint, EndpointSlice, is_name
+from clew.witness.kubernetes_audit.object_types import Endpoint, EndpointSlice, is_name
 
 SERVICE_OF = "kubernetes.io/service-name"
 """The label with the name of the Service."""

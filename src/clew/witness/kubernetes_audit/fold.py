@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from clew.documents.ids import Uid
-from clew.prov.cluster.activities import object_uid
+from clew.prov.cluster.activity_uids import object_uid
 from clew.prov.events import AnyEvent
 from clew.witness.kubernetes_audit import claims, controllers, endpoints, requests
 from clew.witness.kubernetes_audit.audit_event import (
@@ -25,7 +25,8 @@ from clew.witness.kubernetes_audit.audit_event import (
 )
 from clew.witness.kubernetes_audit.fold_state import FoldState, remember
 from clew.witness.kubernetes_audit.kubernetes_time import to_nanoseconds
-from clew.witness.kubernetes_audit.objects import (
+from clew.witness.kubernetes_audit.log_gaps import describe_gap
+from clew.witness.kubernetes_audit.object_types import (
     MIRROR,
     AnyObject,
     Claim,
@@ -42,7 +43,6 @@ from clew.witness.kubernetes_audit.objects import (
     is_removed,
 )
 from clew.witness.kubernetes_audit.pods import describe_pod
-from clew.witness.kubernetes_audit.source import describe_gap
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _BY_HAND = frozenset({"exec", "attach", "portforward"})

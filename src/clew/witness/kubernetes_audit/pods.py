@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew.documents.ids import Uid
-from clew.prov.cluster.activities import POD
+from clew.prov.cluster.activity_uids import POD
 from clew.prov.cluster.facets import PodFacet, write_facet
 from clew.prov.cluster.locators import address_locator, pod_locator, pod_name_locator
 from clew.prov.events import Alias, AnyEvent, Ended, Gap, Started
@@ -18,7 +18,7 @@ from clew.witness.kubernetes_audit.audit_event import MAX_NAME
 from clew.witness.kubernetes_audit.containers import describe_containers
 from clew.witness.kubernetes_audit.kubernetes_time import end_of_second
 from clew.witness.kubernetes_audit.masked_pod import MaskedPod
-from clew.witness.kubernetes_audit.objects import ContainerStatus, Pod
+from clew.witness.kubernetes_audit.object_types import ContainerStatus, Pod
 
 _FINAL_PHASES = {"Succeeded", "Failed"}
 _MAX_VALUES = MAX_VALUES // 2

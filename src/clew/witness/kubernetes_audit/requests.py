@@ -9,7 +9,7 @@ import msgspec
 from blake3 import blake3
 
 from clew.documents.ids import Digest, Locator, Uid
-from clew.prov.cluster.activities import REQUEST
+from clew.prov.cluster.activity_uids import REQUEST
 from clew.prov.cluster.facets import RequestFacet, write_facet
 from clew.prov.cluster.locators import config_map_locator, pod_name_locator, secret_locator
 from clew.prov.events import (
@@ -27,7 +27,7 @@ from clew.redaction import mask_text
 from clew.redaction.names import is_secret_option, is_secret_variable
 from clew.witness.kubernetes_audit.audit_event import AuditEvent, ObjectReference
 from clew.witness.kubernetes_audit.kubernetes_time import to_nanoseconds
-from clew.witness.kubernetes_audit.objects import ConfigMap, is_name
+from clew.witness.kubernetes_audit.object_types import ConfigMap, is_name
 
 _LEADER = "control-plane.alpha.kubernetes.io/leader"
 

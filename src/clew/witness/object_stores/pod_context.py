@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.activities import CONTAINER, POD
+from clew.prov.cluster.activity_uids import CONTAINER, POD
 from clew.prov.cluster.facets import ContainerFacet, PodFacet, write_facet
 from clew.prov.events import AnyEvent, Gap, Informed, Started
 

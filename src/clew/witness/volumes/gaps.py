@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.watch_looks import UNWATCHED
+from clew.prov.cluster.watch_declarations import UNWATCHED
 from clew.prov.events import AnyEvent, Gap, Looked
 from clew.witness.volumes import file_versions
 from clew.witness.volumes.accesses import FileAccess

@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from clew.kube.backend_tokens import HEADER
 from clew.kube.controller.model import STOPPED, is_stopped
 from clew.kube.controller.options import Culling
 from clew.kube.culling.idleness import Activity, decide, parse_jupyter_activity
 from clew.kube.objects import Json, Key, format_time, name_of
+from clew.kube.workload_tokens import HEADER
 from clew.workloads.local.idle_limit import IdleLimit
 from clew.workloads.local.pods import make_pod
-from clew.workloads.local.processes.runtimes import Address
+from clew.workloads.local.processes.running_process import Address
 from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Supervisor
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
 

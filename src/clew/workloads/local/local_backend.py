@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clew.documents.workloads.workload import Culling, Features, StorageClass
 from clew.errors import Exists, NotAllowed, NotFound
-from clew.kube.backend.log_lines import LogChunk
+from clew.kube.backend.log_positions import LogChunk
 from clew.kube.objects import Json, Key, Object, name_of
 from clew.project_directory import ProjectDirectory
 from clew.workloads.local.culler import Culler, TrafficSource
@@ -14,8 +14,8 @@ from clew.workloads.local.idle_limit import IdleLimit
 from clew.workloads.local.installer import Installer, Interpreters
 from clew.workloads.local.pods import make_pod, owner_of_pod
 from clew.workloads.local.processes.launch_plan import Planner, claims_used_by
+from clew.workloads.local.processes.running_process import Address
 from clew.workloads.local.processes.runtime_directory import RuntimeDirectory
-from clew.workloads.local.processes.runtimes import Address
 from clew.workloads.local.processes.supervisor import PROCESS_KINDS, Supervisor
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
 from clew.workloads.local.server_lock import ServerLock

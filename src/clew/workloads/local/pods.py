@@ -9,7 +9,7 @@ from clew.workloads.local.processes.process_status import RUNNING, container_sta
 from clew.workloads.local.resource_files import NAMESPACE
 
 if TYPE_CHECKING:
-    from clew.workloads.local.processes.runtimes import Runtime
+    from clew.workloads.local.processes.running_process import Runtime
 
 _SUFFIXES = {"Notebook": "-0", "Tensorboard": "-tensorboard", "PVCViewer": "-viewer"}
 

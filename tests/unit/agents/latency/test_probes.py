@@ -8,7 +8,7 @@ from tests.network_path import PORT, NetworkPath
 
 from clew.agents.latency import probes
 from clew.agents.latency.probes import ProbeFailed, resolve
-from clew.placement.measuring.locations import ProbeAddress
+from clew.placement.measurement.locations import ProbeAddress
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes a network namespace")
 

@@ -5,8 +5,8 @@ import random
 
 from clew.agents.latency.targets import KEPT_SECONDS, Targets
 from clew.placement.latency_table import Endpoint, location
-from clew.placement.measuring.locations import ProbeAddress
-from clew.placement.measuring.probe_round import RoundResult
+from clew.placement.measurement.locations import ProbeAddress
+from clew.placement.measurement.round_result import RoundResult
 
 HOME, EDGE = location("HOME"), location("EDGE")
 WANTED = {HOME: ProbeAddress("h", 1), EDGE: ProbeAddress("e", 1)}

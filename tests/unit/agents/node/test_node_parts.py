@@ -22,7 +22,7 @@ from clew.agents.node.kernel.volume_mount import mount_id
 from clew.agents.node.layer.layer_records import LayerRecords
 from clew.agents.node.version_journal import VersionJournal
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.watch_looks import UNWATCHED, WATCHED, WATCHED_TO_END
+from clew.prov.cluster.watch_declarations import UNWATCHED, WATCHED, WATCHED_TO_END
 from clew.prov.events import Looked, Used, Version
 from clew.witness.volumes.accesses import FileAccess, FileRename
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from clew.agents.pod.file_sidecar_names import ANNOTATION, CONTAINER, DIRECTORY, SOCKET, WRAPPER
 from clew.agents.pod.layer_injection import inject_layer
-from clew.agents.pod.pod_names import ANNOTATION, CONTAINER, DIRECTORY, SOCKET, WRAPPER
 from clew.errors import NotAllowed
 
 DEVICE = "example.org/fuse"

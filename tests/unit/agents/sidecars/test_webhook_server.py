@@ -13,7 +13,7 @@ from tests.wait import wait_until
 
 from clew.agents.sidecars import webhook_server
 from clew.agents.sidecars.certificates import AUTHORITIES, issue, utc_now
-from clew.agents.sidecars.pod_injection import inject_sidecar
+from clew.agents.sidecars.sidecar_injection import inject_sidecar
 from clew.agents.sidecars.webhook_server import WebhookServer
 from clew.errors import Conflict
 from clew.kube.webhook_objects import SecretEntries, WebhookObjects

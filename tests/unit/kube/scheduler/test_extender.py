@@ -21,7 +21,7 @@ from clew.kube.scheduler.metrics import Metrics
 from clew.kube.scheduler.scheduling_state import SchedulingState
 from clew.kube.scheduler.wire_format import Metadata, Node
 from clew.placement.node_labels import COST
-from clew.placement.occupancy import ASSUMED_SECONDS
+from clew.placement.pod_assignments import ASSUMED_SECONDS
 from clew.placement.request import COST_MS, LOCATIONS, MAX_MS, SPREAD_MS
 
 NEUTRAL: list[dict[str, str]] = [

@@ -13,7 +13,7 @@ from clew.kube.latency.node_latency import Found, Named, NodeLatency, make_statu
 from clew.kube.scheduler.latencies.latency_reports import OLDEST_SECONDS, LatencyReports
 from clew.kube.scheduler.metrics import Metrics
 from clew.kube.scheduler.scheduling_state import SchedulingState
-from clew.placement.estimates import Estimate
+from clew.placement.latency_estimates import Estimate
 from clew.placement.latency_table import location, node
 
 NOW = 1_000_000.0

@@ -3,7 +3,7 @@
 from tests.unit.kube.scheduler.requests import ignore, make_node, make_pod, refresh
 
 from clew.kube.scheduler.scheduling_state import SchedulingState
-from clew.placement.estimates import Estimate
+from clew.placement.latency_estimates import Estimate
 
 HOME = (("HOME", 1.0),)
 

@@ -10,7 +10,7 @@ from clew.pipelines.pods.pod_reuse import (
     full_name,
     read_digests,
 )
-from clew.pipelines.pods.task_plan import TaskResult
+from clew.pipelines.pods.task_documents import TaskResult
 
 A, B = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 

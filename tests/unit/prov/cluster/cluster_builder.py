@@ -12,7 +12,7 @@ from typing import Any
 from blake3 import blake3
 
 from clew.documents.ids import Digest, Locator, Uid
-from clew.prov.cluster.activities import LEFT, container_uid, node_uid
+from clew.prov.cluster.activity_uids import LEFT, container_uid, node_uid
 from clew.prov.cluster.facets import (
     ClaimFacet,
     ContainerFacet,
@@ -31,8 +31,8 @@ from clew.prov.cluster.locators import (
     service_locator,
     volume_locator,
 )
-from clew.prov.cluster.observations import number_events
-from clew.prov.cluster.watch_looks import UNWATCHED, WATCHED, WATCHED_TO_END
+from clew.prov.cluster.observation_numbers import number_events
+from clew.prov.cluster.watch_declarations import UNWATCHED, WATCHED, WATCHED_TO_END
 from clew.prov.events import (
     Alias,
     AnyEvent,

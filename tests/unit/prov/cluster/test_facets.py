@@ -4,7 +4,7 @@ import pytest
 
 from clew.documents.ids import Uid
 from clew.errors import Rejected
-from clew.prov.cluster.activities import POD
+from clew.prov.cluster.activity_uids import POD
 from clew.prov.cluster.facets import (
     FACET,
     Backing,
@@ -14,7 +14,7 @@ from clew.prov.cluster.facets import (
     read_facet,
     write_facet,
 )
-from clew.prov.cluster.observation_scope import check_observations
+from clew.prov.cluster.observation_validation import check_observations
 from clew.prov.events import Started
 
 UID = Uid("a" * 32)

@@ -3,7 +3,7 @@
 import pytest
 
 from clew.documents.ids import Digest, Uid
-from clew.prov.cluster.ancestry import PeerPod
+from clew.prov.cluster.ancestry_types import PeerPod
 from clew.replay.pods.peer_changes import explain_changes
 
 

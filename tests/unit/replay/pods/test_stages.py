@@ -3,7 +3,7 @@
 from typing import Any
 
 from clew.documents.ids import Digest, Locator, Uid
-from clew.prov.cluster.ancestry import AncestorPod, FoundVersion, MadeVersion
+from clew.prov.cluster.ancestry_types import AncestorPod, FoundVersion, MadeVersion
 from clew.prov.cluster.facets import PodFacet
 from clew.replay.pods.stages import Stage, claim_name, plan_stages
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from tests.unit.prov.cluster.cluster_builder import ClusterBuilder
 from tests.unit.server.served_project import BEARER, Served, serve_project
 
-from clew.prov.cluster.observations import number_events
+from clew.prov.cluster.observation_numbers import number_events
 from clew.prov.events import to_lines
 
 

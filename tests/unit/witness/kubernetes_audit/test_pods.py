@@ -21,7 +21,7 @@ from tests.unit.witness.kubernetes_audit.audit_log import (
 
 from clew.documents.ids import Uid
 from clew.prov.cluster.facets import ContainerFacet, PodFacet, read_facet
-from clew.prov.cluster.observations import number_events
+from clew.prov.cluster.observation_numbers import number_events
 from clew.prov.event_validation import check_events
 from clew.prov.events import Alias, Content, Ended, Gap, Generated, Started, Used
 from clew.witness.kubernetes_audit.fold_state import FoldState

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clew.documents.ids import Uid
 from clew.errors import Rejected
-from clew.prov.cluster.observations import number_events
+from clew.prov.cluster.observation_numbers import number_events
 from clew.prov.event_validation import check_events
 from clew.prov.events import (
     AnyEvent,

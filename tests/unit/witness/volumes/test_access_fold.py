@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.documents.ids import Digest, Uid
-from clew.prov.cluster.watch_looks import UNWATCHED
+from clew.prov.cluster.watch_declarations import UNWATCHED
 from clew.prov.events import AnyEvent, Content, Gap, Generated, Invalidated, Looked, Used, Version
 from clew.witness.volumes import file_tables, file_versions
 from clew.witness.volumes.access_fold import AccessFold

@@ -6,9 +6,9 @@ import httpx2
 from tests.unit.workloads.local.resources import key, notebook, viewer, volume
 from tests.wait import wait_until
 
-from clew.kube.backend_tokens import HEADER
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Key, annotations_of, format_time
+from clew.kube.workload_tokens import HEADER
 from clew.project_directory import ProjectDirectory
 from clew.workloads.annotations import IDLE_MINUTES, LAST_ACTIVITY, OTHER_LAST_ACTIVITY
 from clew.workloads.local.culler import Culler

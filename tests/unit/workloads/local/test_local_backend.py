@@ -13,12 +13,12 @@ from tests.unit.workloads.local.resources import key, notebook, tensorboard, vie
 from tests.wait import wait_until
 
 from clew.errors import Busy, ClewError, Exists, NotAllowed, NotFound, UsageError
-from clew.kube.backend_tokens import HEADER
 from clew.kube.objects import Json, Key, condition_of, dig, name_of
+from clew.kube.workload_tokens import HEADER
 from clew.project_directory import ProjectDirectory
 from clew.workloads.annotations import STOPPED
 from clew.workloads.local.local_backend import LocalBackend
-from clew.workloads.local.processes.runtimes import Address
+from clew.workloads.local.processes.running_process import Address
 from clew.workloads.local.resource_files import ResourceFiles
 
 VIEWER, NOTEBOOK, VOLUME = key(viewer()), key(notebook()), key(volume())

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.documents.ids import Uid
-from clew.prov.cluster.activities import container_uid, object_uid
+from clew.prov.cluster.activity_uids import container_uid, object_uid
 
 _POD = re.compile(r"(?:.*-)?pod([0-9a-fA-F_-]{32,36})(?:\.slice)?")
 _CONTAINER = re.compile(r"(?:[a-z0-9-]+-)?([0-9a-f]{64})(?:\.scope)?")

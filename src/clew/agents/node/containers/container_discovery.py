@@ -19,9 +19,9 @@ from clew.agents.node.containers.cgroups import (
 )
 from clew.agents.node.containers.mount_table import MountEntry, parse_mounts
 from clew.agents.node.kernel.inotify import DirectoryWatch
-from clew.agents.node.kernel.process_files import parent_of, process_status
+from clew.agents.node.kernel.processes import parent_of, process_status
 from clew.documents.ids import Uid
-from clew.prov.cluster.activities import container_uid
+from clew.prov.cluster.activity_uids import container_uid
 
 _RUNTIME = re.compile(rb"(runc|crun|youki)(:\[.*)?")
 """The name of a process that does not run the container's program yet."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from clew.documents.ids import Uid
-from clew.prov.cluster.activities import object_uid
+from clew.prov.cluster.activity_uids import object_uid
 
 _NETWORK_FILESYSTEMS = re.compile(
     r"nfs4?|cifs|smb3|ceph|lustre|9p|virtiofs|afs|beegfs|gpfs|orangefs|ocfs2|gfs2|fuse(\..*)?"

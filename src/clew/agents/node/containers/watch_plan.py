@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.agents.pod.pod_names import ANNOTATION
+from clew.agents.pod.file_sidecar_names import ANNOTATION
 from clew.documents.ids import Locator, Uid
 from clew.kube.objects import (
     Json,
@@ -17,7 +17,7 @@ from clew.kube.objects import (
     parse_time,
     uid_of,
 )
-from clew.prov.cluster.activities import object_uid
+from clew.prov.cluster.activity_uids import object_uid
 from clew.witness.volumes.volumes import Volume, claim_volume, empty_dir_volume, host_volume
 
 _MIRROR = "kubernetes.io/config.mirror"

@@ -17,7 +17,7 @@ from clew.agents.node.containers.mount_table import MountEntry, find_mount
 from clew.agents.node.containers.watch_plan import PlannedContainer, PlannedMount, PlannedPod
 from clew.agents.node.kernel.fanotify import EventGroup
 from clew.agents.node.kernel.mount_namespace import copy_mount
-from clew.agents.node.kernel.process_files import NO_SYMLINKS, open_in_root
+from clew.agents.node.kernel.processes import NO_SYMLINKS, open_in_root
 from clew.agents.node.kernel.volume_mount import VolumeMount, mount_id
 from clew.agents.node.layer.layer_mount import Layer
 from clew.documents.ids import Locator, Uid

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from clew.agents.pod.pod_names import DEVICE
+from clew.agents.pod.file_sidecar_names import DEVICE
 from clew.cli.options import json_option
 from clew.cli.output import print_json, print_message
 

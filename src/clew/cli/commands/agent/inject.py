@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from clew import __version__
-from clew.agents.pod.pod_names import DEVICE
+from clew.agents.pod.file_sidecar_names import DEVICE
 from clew.cli.options import json_option
 from clew.cli.output import print_json, print_message
 
@@ -77,7 +77,7 @@ def command(
     from functools import partial
 
     from clew.agents.pod.layer_injection import inject_layer
-    from clew.agents.sidecars.pod_injection import inject_sidecar
+    from clew.agents.sidecars.sidecar_injection import inject_sidecar
     from clew.agents.sidecars.webhook_server import WebhookServer
     from clew.kube.webhook_objects import WebhookObjects
     from clew.server.log_format import configure

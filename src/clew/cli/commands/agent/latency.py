@@ -60,14 +60,14 @@ def command(
     import threading
 
     from clew.agents.latency.latency_agent import LatencyAgent
-    from clew.kube.latency.own_latency import OwnLatency
+    from clew.kube.latency.node_latency_client import NodeLatencyClient
     from clew.kube.scheduler.options import parse_address
     from clew.server.log_format import configure
 
     configure()
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # it logs every request
     name = name or socket.gethostname()
-    own = OwnLatency(name)
+    own = NodeLatencyClient(name)
     agent = LatencyAgent(name, locations, own.publish, interval=interval)
     stopping = threading.Event()
 

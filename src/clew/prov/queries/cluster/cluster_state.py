@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from clew.documents.document import from_nanoseconds
 from clew.documents.ids import Locator
 from clew.documents.lineage.cluster_state import ClusterObject, ClusterState
-from clew.prov.cluster.activities import CLAIM, POD
+from clew.prov.cluster.activity_uids import CLAIM, POD
 from clew.prov.cluster.facets import ControllerFacet, Owner, PodFacet
 from clew.prov.cluster.locators import claim_locator, service_locator
 from clew.prov.graph import Graph
+from clew.prov.queries.cluster.activity_facts import read_any_facet
 from clew.prov.queries.cluster.endpoints import Endpoints
 from clew.prov.queries.cluster.names import ClaimBindings
 from clew.prov.queries.cluster.peer_pods import load_containers, load_images
-from clew.prov.queries.cluster.pods import read_any_facet
 from clew.prov.queries.formats import execution_id
 from clew.prov.row_keys import digest_text
 

@@ -11,11 +11,11 @@ from typing import Final, Protocol
 
 from clew.documents.ids import Locator
 from clew.prov.graph import Graph
+from clew.prov.queries.cluster.activity_facts import find_touches
+from clew.prov.queries.cluster.connections import NETWORK, find_clients, find_servers
 from clew.prov.queries.cluster.endpoints import Endpoints
-from clew.prov.queries.cluster.peers import NETWORK, find_clients, find_servers
-from clew.prov.queries.cluster.pods import find_touches
-from clew.prov.queries.cluster.reads import ReadOrigins
-from clew.prov.queries.cluster.volumes import NOBODY, Access, Volume, Volumes, is_whole
+from clew.prov.queries.cluster.read_origins import ReadOrigins
+from clew.prov.queries.cluster.volume_accesses import NOBODY, Access, Volume, Volumes, is_whole
 from clew.prov.queries.lineage.lineage_sql import FOREVER, Edge, LineageQueries, Version
 
 SAME_VOLUME: Final = "same_volume"

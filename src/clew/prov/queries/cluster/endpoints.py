@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from clew.documents.ids import Locator
-from clew.prov.cluster.activities import LEFT, POD
+from clew.prov.cluster.activity_uids import LEFT, POD
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.lineage_sql import FOREVER
 from clew.prov.row_keys import location_key

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.documents.ids import Digest, Locator, Uid
-from clew.prov.cluster.ancestry import Peer, PeerPod
+from clew.prov.cluster.ancestry_types import Peer, PeerPod
 from clew.prov.cluster.locators import pod_name_locator
 from clew.prov.graph import Graph
+from clew.prov.queries.cluster.activity_facts import read_any_facet
 from clew.prov.queries.cluster.endpoints import ADDRESS, Endpoints
-from clew.prov.queries.cluster.pods import read_any_facet
-from clew.prov.queries.cluster.reads import ReadOrigins
+from clew.prov.queries.cluster.read_origins import ReadOrigins
+from clew.prov.queries.cluster.visibility import may_see_place
 from clew.prov.queries.lineage.lineage_sql import LineageQueries
 from clew.prov.row_keys import digest_text
 
@@ -42,7 +43,7 @@ class Connected(NamedTuple):
 def load_peers(
     graph: Graph, reads: ReadOrigins, connections: Iterable[Connected]
 ) -> dict[int, tuple[Peer, ...]]:
-    """By Pod, what it connected to. Pods that the caller may not see are left out."""
+    """By Pod, what it connected to. Pods and Services that the caller may not see are left out."""
     moments: dict[tuple[int, int, int], list[Locator]] = defaultdict(list)
     for one in connections:
         moments[one.pod, one.activity, one.at].append(one.place)
@@ -51,8 +52,11 @@ def load_peers(
     found: dict[int, dict[_Names, set[int]]] = defaultdict(lambda: defaultdict(set))
     for (client, _, at), places in moments.items():
         services = filter(None, (endpoints.service_at(place, at) for place in places))
-        names = _Names(next(services, None), min(places, key=_is_address))
-        found[client][names] |= {pod for place in places for pod in endpoints.pods_at(place, at)}
+        service = next((one for one in services if may_see_place(graph, one)), None)
+        if seen := [place for place in places if may_see_place(graph, place)]:
+            names = _Names(service, min(seen, key=_is_address))
+            answered = {pod for place in places for pod in endpoints.pods_at(place, at)}
+            found[client][names] |= answered
     answering = {pod for peers in found.values() for pods in peers.values() for pod in pods}
     described = _describe_pods(graph, reads, answering)
     return {

@@ -25,12 +25,12 @@ from clew.errors import NotFound, UsageError
 from clew.prov.cluster.locators import image_digest
 from clew.prov.graph import Graph
 from clew.prov.locators import escape_path
+from clew.prov.queries.cluster.activity_facts import namespace_of_locator
 from clew.prov.queries.cluster.names import (
     find_holder,
 )
-from clew.prov.queries.cluster.pods import namespace_of_locator
 from clew.prov.queries.cluster.visibility import check_namespace
-from clew.prov.queries.cluster.volumes import Volumes
+from clew.prov.queries.cluster.volume_accesses import Volumes
 from clew.prov.queries.formats import execution_id, version_id
 from clew.prov.queries.lineage.lineage_sql import FOREVER, LineageQueries
 from clew.prov.queries.targets import Target

@@ -15,10 +15,11 @@ from clew.documents.files.versions import Version
 from clew.documents.ids import Digest, ExecutionId, Locator
 from clew.documents.lineage.lineage import Edge, Hit, Node
 from clew.errors import NotAllowed
+from clew.prov.cluster.ancestry_types import Ancestry
 from clew.prov.cluster.facets import namespace_of_activity
 from clew.prov.graph import Graph
+from clew.prov.queries.cluster.activity_facts import namespace_of_locator
 from clew.prov.queries.cluster.names import IMAGE
-from clew.prov.queries.cluster.pods import namespace_of_locator
 from clew.prov.row_keys import digest_bytes
 
 _NAMES = """
@@ -37,21 +38,27 @@ JOIN execution x ON x.id = v.execution WHERE v.id IN ({})
 """
 HOLDERS_AT_ONCE = 10_000
 _FIRST = -(1 << 63)
+_HIDDEN = "it is in a namespace that you may not read"
+_HINT = "kubectl auth can-i list pods --namespace NAMESPACE"
 
 
 def check_namespace(graph: Graph, namespace: str | None) -> None:
-    """Refuse what is in a namespace that the caller may not read, whether it exists or not."""
+    """Refuse what is in a namespace that the caller named and may not read, whether it exists or
+    not."""
     if namespace is not None and not graph.may_read(namespace):
-        raise NotAllowed(
-            f"you may not read the namespace {namespace[:100]}",
-            hint="kubectl auth can-i list pods --namespace NAMESPACE",
-        )
+        raise NotAllowed(f"you may not read the namespace {namespace[:100]}", hint=_HINT)
+
+
+def check_owner(graph: Graph, namespace: str | None) -> None:
+    """Refuse what turned out to be in such a namespace: the caller does not learn its name."""
+    if namespace is not None and not graph.may_read(namespace):
+        raise NotAllowed(_HIDDEN, hint=_HINT)
 
 
 def check_execution(graph: Graph, number: int) -> None:
     """Refuse an execution that is in such a namespace."""
     if graph.is_restricted:
-        check_namespace(graph, _load_namespaces(graph, [number]).get(number))
+        check_owner(graph, _load_namespaces(graph, [number]).get(number))
 
 
 def check_content(graph: Graph, digest: Digest) -> None:
@@ -71,7 +78,7 @@ def check_content(graph: Graph, digest: Digest) -> None:
     if found:
         raise NotAllowed(
             "only namespaces that you may not read have this content",
-            hint="kubectl auth can-i list pods --namespace NAMESPACE",
+            hint=_HINT,
         )
 
 
@@ -95,10 +102,7 @@ def withhold_keys(graph: Graph, keys: tuple[int, ...], locator: Locator | None) 
         if _is_readable(graph, owners, int(number), place)
     }
     if locator not in shown.values():
-        raise NotAllowed(
-            "it is in a namespace that you may not read",
-            hint="kubectl auth can-i list pods --namespace NAMESPACE",
-        )
+        raise NotAllowed(_HIDDEN, hint=_HINT)
     return tuple(key for key in keys if key in shown)
 
 
@@ -149,10 +153,7 @@ def withhold(
     if roots:
         kept = _find_connected(seen, kept.intersection(roots))
         if not kept:
-            raise NotAllowed(
-                "it is in a namespace that you may not read",
-                hint="kubectl auth can-i list pods --namespace NAMESPACE",
-            )
+            raise NotAllowed(_HIDDEN, hint=_HINT)
     owners = _candidate_owners(graph, nodes)
     shown = [_without_candidates(graph, node, owners) for node in nodes if node.id in kept]
     return (
@@ -160,6 +161,31 @@ def withhold(
         [edge for edge in seen if edge.start in kept and edge.end in kept],
         len(nodes) - len(shown),
     )
+
+
+def withhold_pods(graph: Graph, ancestry: Ancestry) -> Ancestry:
+    """The ancestry without Pods that the caller may not see, which only answered over the network.
+    Refused if such a Pod made what another one read, or such a place has it: a plan without it
+    would be wrong."""
+    if not graph.is_restricted:
+        return ancestry
+    shown = tuple(pod for pod in ancestry.pods if graph.may_read(pod.namespace))
+    read = [*ancestry.wanted, *(found for pod in shown for found in pod.inputs)]
+    makers = {maker for found in read for maker in found.makers}
+    makers |= {uid for volume in ancestry.volumes for uid, _ in volume.writers}
+    places = {found.locator for found in read}
+    places |= {made.locator for pod in shown for made in pod.outputs}
+    places |= {volume.locator for volume in ancestry.volumes}
+    hidden = sum(not may_see_place(graph, place) for place in places)
+    hidden += sum(
+        not graph.may_read(pod.namespace) and (pod.uid in makers or not shown)
+        for pod in ancestry.pods
+    )
+    if hidden:
+        raise NotAllowed(
+            f"it depends on Pods or files in namespaces that you may not read: {hidden}", hint=_HINT
+        )
+    return structs.replace(ancestry, pods=shown)
 
 
 def _find_connected(edges: Iterable[Edge], starts: set[str]) -> set[str]:
@@ -195,10 +221,18 @@ def _may_see(graph: Graph, owners: dict[int, str], execution: ExecutionId) -> bo
     return namespace is None or graph.may_read(namespace)
 
 
+def may_see_place(graph: Graph, place: Locator) -> bool:
+    """Whether the caller may see what is at a place, as far as its name tells."""
+    namespace = namespace_of_locator(place)
+    return namespace is None or graph.may_read(namespace)
+
+
 def _is_readable(graph: Graph, owners: dict[int, str], number: int, locator: str) -> bool:
     """Whether both the place of a version and its execution may be read."""
-    found = (namespace_of_locator(Locator(locator)), owners.get(number))
-    return all(namespace is None or graph.may_read(namespace) for namespace in found)
+    namespace = owners.get(number)
+    return may_see_place(graph, Locator(locator)) and (
+        namespace is None or graph.may_read(namespace)
+    )
 
 
 def _load_namespaces(graph: Graph, numbers: Iterable[int]) -> dict[int, str]:

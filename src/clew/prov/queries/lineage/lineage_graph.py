@@ -19,7 +19,7 @@ from clew.documents.lineage.lineage_graph import (
     ObservationGap,
     Sides,
 )
-from clew.prov.cluster.activities import POD
+from clew.prov.cluster.activity_uids import POD
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import path_fields
 from clew.prov.queries.lineage.displayed_graph import (

@@ -11,8 +11,8 @@ from clew.documents.ids import Locator, VersionId
 from clew.documents.lineage.lineage import Node, OwnerPackage, SameContent
 from clew.prov.graph import Graph
 from clew.prov.package_urls import describe_package
-from clew.prov.queries.cluster.nodes import FactFields, describe_facts, label_of
-from clew.prov.queries.cluster.pods import ActivityFacts
+from clew.prov.queries.cluster.activity_facts import ActivityFacts
+from clew.prov.queries.cluster.lineage_nodes import FactFields, describe_facts, label_of
 from clew.prov.queries.formats import (
     STREAM,
     execution_id,

@@ -13,7 +13,7 @@ from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.cluster.cluster_walk import ClusterWalk
 from clew.prov.queries.cluster.names import has_cluster
-from clew.prov.queries.cluster.reads import Origin
+from clew.prov.queries.cluster.read_origins import Origin
 from clew.prov.queries.executions import WORKER
 from clew.prov.queries.lineage.content_links import (
     SAME_CONTENT,
@@ -245,11 +245,7 @@ class Walk:
         """Go through these activities, and those that pipes tie to them; the versions beyond."""
         gathered: dict[int, int] = {}
         while activities:
-            fresh = {
-                key: at
-                for key, at in activities.items()
-                if self._is_further(at, self._reached.get(key))
-            }
+            fresh = self._select_further(activities)
             self._reached.update(fresh)
             gathered.update(fresh)
             activities = self._flows(fresh)
@@ -257,6 +253,14 @@ class Walk:
                 for key, at in self._cluster.follow_connections(fresh).items():
                     activities[key] = (max if self._up else min)(at, activities.get(key, at))
         return self._inputs(gathered) if self._up else self._outputs(gathered)
+
+    def _select_further(self, activities: dict[int, int]) -> dict[int, int]:
+        """Those that the walk has not come to yet, or not as far."""
+        return {
+            key: at
+            for key, at in activities.items()
+            if self._is_further(at, self._reached.get(key))
+        }
 
     def _is_further(self, at: int, known: int | None) -> bool:
         return known is None or (at > known if self._up else at < known)

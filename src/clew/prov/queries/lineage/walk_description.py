@@ -6,9 +6,13 @@ from typing import Final, NamedTuple
 
 from clew.documents.lineage.lineage import Edge, Node
 from clew.prov.graph import Graph
+from clew.prov.queries.cluster.activity_facts import describe_activities
 from clew.prov.queries.cluster.cluster_walk import SAME_VOLUME, ClusterWalk
-from clew.prov.queries.cluster.nodes import add_gaps, build_execution_node, build_volume_node
-from clew.prov.queries.cluster.pods import describe_activities
+from clew.prov.queries.cluster.lineage_nodes import (
+    add_gaps,
+    build_execution_node,
+    build_volume_node,
+)
 from clew.prov.queries.cluster.visibility import withhold
 from clew.prov.queries.lineage.content_links import SAME_CONTENT, Link
 from clew.prov.queries.lineage.lineage_sql import LineageQueries, Version

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from clew.documents.document import from_nanoseconds
 from clew.documents.ids import Uid
 from clew.documents.lineage.lineage import Hit
-from clew.prov.cluster.activities import CLUSTER_KINDS
+from clew.prov.cluster.activity_uids import CLUSTER_KINDS
 from clew.prov.queries.formats import (
     execution_id,
     path_fields,

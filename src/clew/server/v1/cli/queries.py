@@ -31,7 +31,7 @@ from clew.documents.ids import Uid
 from clew.documents.lineage.lineage import Direction, Lineage
 from clew.documents.project.notes import Notes
 from clew.errors import NoContent, NotFound
-from clew.prov.cluster.ancestry import Ancestry
+from clew.prov.cluster.ancestry_types import Ancestry
 from clew.prov.cluster.facets import PodFacet
 from clew.prov.queries.cluster.pod_diff import load_hardware
 from clew.prov.queries.lineage.lineage import trace_lineage as lineage_of

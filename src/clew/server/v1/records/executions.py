@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from clew.api.local.export import report
 from clew.documents.executions.detail import Category, Files, Processes, Role
-from clew.documents.executions.execution import ExecutionPage, RemovedExecutions
+from clew.documents.executions.execution_list import ExecutionPage, RemovedExecutions
 from clew.documents.executions.summary import ExecutionSummary
 from clew.errors import UsageError
 from clew.prov.queries.execution_list import list_executions as list_executions_and_count

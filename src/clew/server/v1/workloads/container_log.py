@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from clew.errors import ClewError
-from clew.kube.backend.log_lines import LogChunk
+from clew.kube.backend.log_positions import LogChunk
 from clew.server.http.server_sent_events import (
     KEEPALIVE,
     MEDIA_TYPE,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.errors import ClewError, NotFound
-from clew.kube.backend_tokens import VARIABLE
 from clew.kube.controller.status_reasons import Reason
 from clew.kube.objects import Json, Key, Object, dig, name_of
 from clew.kube.resources.tensorboards import parse_logspath
+from clew.kube.workload_tokens import VARIABLE
 from clew.settings import OWN
 from clew.workloads.local.installer import Interpreters
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles

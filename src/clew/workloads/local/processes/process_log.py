@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from clew.kube.backend.log_lines import LogChunk
+from clew.kube.backend.log_positions import LogChunk
 
 _MAX_BYTES = 4 << 20
 """The limit for each file."""

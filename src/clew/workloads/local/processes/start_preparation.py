@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.kube.backend_tokens import token_digest
 from clew.kube.objects import Object, dig, name_of, uid_of
+from clew.kube.workload_tokens import token_digest
 from clew.workloads.local.processes.child_process import ChildProcess
 from clew.workloads.local.processes.launch_plan import LaunchPlan, child_environment
 from clew.workloads.local.processes.orphans import VARIABLE

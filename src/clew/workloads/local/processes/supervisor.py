@@ -29,7 +29,7 @@ from clew.workloads.local.processes.process_status import (
     explain_exit,
     make_status,
 )
-from clew.workloads.local.processes.runtimes import Address, Runtime
+from clew.workloads.local.processes.running_process import Address, Runtime
 from clew.workloads.local.processes.start_preparation import find_port, prepare_start, remove_root
 from clew.workloads.local.resource_files import NAMESPACE, ResourceFiles
 from clew.workloads.local.volume_directories import VolumeDirectories

@@ -18,7 +18,7 @@ from clew.documents.lineage.lineage import Edge, Lineage
 from clew.errors import ClewError, NotFound
 from clew.prov.events import Alias
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster import peers
+from clew.prov.queries.cluster import connections
 from clew.prov.queries.lineage.lineage import trace_lineage
 from clew.prov.queries.targets import resolve_target
 
@@ -332,7 +332,7 @@ def test_connections_beyond_the_bound_are_not_left_out_silently(
     cluster.fold(graph)
     target = "pod/team/server" if direction == "down" else "pod/team/one"
     assert not trace(graph, target, direction).truncated
-    monkeypatch.setattr(peers, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 1)
     assert trace(graph, target, direction).truncated
 
 

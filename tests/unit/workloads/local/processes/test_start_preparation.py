@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.workloads.local.resources import notebook
 
-from clew.kube.backend_tokens import token_digest
+from clew.kube.workload_tokens import token_digest
 from clew.workloads.local.processes.child_process import ChildProcess
 from clew.workloads.local.processes.launch_plan import LaunchPlan
 from clew.workloads.local.processes.process_log import ProcessLog

@@ -1,20 +1,21 @@
 """The walk from a target to all Pods that may be needed to make it again.
 
-It is that of `clew trace`, as if nothing were watched, with two differences. A Pod that runs again
-reads all it read, so time does not bound the walk through a Pod. And what Pods read is followed for
-all of them at once: a file on a volume leads to one of the containers that had the volume writable,
-which the walk follows anyway, so only files that somebody else may have made are looked at one by
-one. A copy of a file, known by equal bytes alone, is not followed from such a file: its maker
-cannot make the file again.
+It is that of `clew trace`, as if nothing were watched, with three differences. A Pod that runs
+again reads all it read, so time does not bound the walk through a Pod. What Pods read is followed
+for all of them at once: a file on a volume leads to one of the containers that had the volume
+writable, which the walk follows anyway, so only files that somebody else may have made are looked
+at one by one. A copy of a file, known by equal bytes alone, is not followed from such a file: its
+maker cannot make the file again. And the walk ends at Pods that the caller may not see.
 """
 
 from collections.abc import Collection, Iterable
 
 from clew.documents.ids import Locator
+from clew.prov.cluster.facets import namespace_of_name
 from clew.prov.graph import Graph
 from clew.prov.queries.cluster.cluster_walk import ClusterWalk
 from clew.prov.queries.cluster.names import CLAIM_LOCATOR, IMAGE, OBJECT_SCHEMES
-from clew.prov.queries.cluster.volumes import Accesses, Volume
+from clew.prov.queries.cluster.volume_accesses import Accesses, Volume
 from clew.prov.queries.formats import NETWORK
 from clew.prov.queries.lineage.lineage_sql import FOREVER
 from clew.prov.queries.lineage.walk import Walk
@@ -26,7 +27,7 @@ OBJECT_STORE = "s3://"
 
 _MADE_BY_NO_POD = (IMAGE, *OBJECT_SCHEMES, *PEERS)
 _PODS = """
-SELECT s.id, s.execution FROM started s JOIN started p ON p.id = s.execution
+SELECT s.id, s.execution, p.name FROM started s JOIN started p ON p.id = s.execution
 WHERE s.id IN ({}) AND p.kind = 'pod'
 """
 _ENDS = f"""
@@ -60,6 +61,8 @@ class AncestorWalk(Walk):
         )
         self.mounted: dict[int, dict[Locator, Volume]] = {}
         """By Pod that was reached, the volumes that it had."""
+        self.hidden: set[int] = set()
+        """The Pods that were reached, and that the caller may not see."""
         self.objects: dict[int, set[int]] = {}
         """By Pod, the versions of objects that it read."""
         self._pod_of: dict[int, int | None] = {}
@@ -71,10 +74,14 @@ class AncestorWalk(Walk):
         """The accesses to volumes that it found."""
         return None if self._cluster is None else self._cluster.volumes.accesses
 
-    def _expand(self, activities: dict[int, int]) -> set[int]:
+    def _select_further(self, activities: dict[int, int]) -> dict[int, int]:
         pod_of = self._find_pods(activities)
-        return super()._expand(
-            {key: at if pod_of[key] is None else self._until for key, at in activities.items()}
+        return super()._select_further(
+            {
+                key: at if pod_of[key] is None else self._until
+                for key, at in activities.items()
+                if pod_of[key] not in self.hidden
+            }
         )
 
     def _inputs(self, activities: dict[int, int]) -> set[int]:
@@ -90,7 +97,11 @@ class AncestorWalk(Walk):
         """The Pod of each activity; None: it is of no Pod."""
         missing = [key for key in activities if key not in self._pod_of]
         self._pod_of |= dict.fromkeys(missing)
-        self._pod_of |= dict(self._graph.connection.rows_in(_PODS, missing))
+        for key, pod, name in self._graph.connection.rows_in(_PODS, missing):
+            self._pod_of[key] = pod
+            namespace = namespace_of_name(name)
+            if namespace is not None and not self._graph.may_read(namespace):
+                self.hidden.add(pod)
         return self._pod_of
 
     def _follow_pods(self, cluster: ClusterWalk, pods: set[int]) -> set[int]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.ancestry import (
+from clew.prov.cluster.ancestry_types import (
     AncestorPod,
     Ancestry,
     FoundVersion,
@@ -22,6 +22,7 @@ from clew.prov.cluster.ancestry import (
 )
 from clew.prov.cluster.facets import PodFacet
 from clew.prov.graph import Graph
+from clew.prov.queries.cluster.activity_facts import find_touches, read_any_facet
 from clew.prov.queries.cluster.ancestry.ancestor_walk import OBJECT_STORE, PEERS, AncestorWalk
 from clew.prov.queries.cluster.ancestry.needed_pods import TARGET, NeededPods
 from clew.prov.queries.cluster.names import volume_of
@@ -31,9 +32,8 @@ from clew.prov.queries.cluster.peer_pods import (
     load_images,
     load_peers,
 )
-from clew.prov.queries.cluster.pods import find_touches, read_any_facet
-from clew.prov.queries.cluster.reads import Origin, ReadOrigins
-from clew.prov.queries.cluster.volumes import Accesses, Volume, Volumes, is_whole
+from clew.prov.queries.cluster.read_origins import Origin, ReadOrigins
+from clew.prov.queries.cluster.volume_accesses import Accesses, Volume, Volumes, is_whole
 from clew.prov.queries.lineage.lineage_sql import FOREVER, Edge, LineageQueries, Version
 from clew.prov.queries.targets import Target
 from clew.prov.row_keys import activity_key, digest_text
@@ -69,23 +69,25 @@ def find_ancestry(
     graph: Graph, target: Target, *, as_of: int | None = None, everything: bool = False
 ) -> Ancestry:
     """The Pods that `target` depends on, and what those that a plan may run read and left; nothing
-    later than `as_of` (nanoseconds). `everything`: also what the others did."""
+    later than `as_of` (nanoseconds). `everything`: also what the others did. Of Pods that the
+    caller may not see, neither what they did nor what is behind them."""
     until = FOREVER if as_of is None else as_of
     walk = AncestorWalk(graph, until=until)
     walk.from_target(target, None)
-    loader = _Loader(graph, walk.mounted, until, accesses=walk.accesses)
+    loader = _Loader(graph, walk.mounted.keys() | walk.hidden, until, accesses=walk.accesses)
     if everything:
         loader.load(walk.mounted)
+        loader.load_target(target)
     else:
         loader.load_needed(target, walk)
-    return loader.build(target)
+    return loader.build(target.label)
 
 
 def load_pods(graph: Graph, keys: Collection[int]) -> tuple[AncestorPod, ...]:
     """What these Pods read and left, by the rows of their executions."""
     loader = _Loader(graph, keys, FOREVER)
     loader.load(keys)
-    return loader.build(Target("execution", "", tuple(keys))).pods
+    return loader.build("").pods
 
 
 def load_pod_facets(graph: Graph, uids: Iterable[Uid]) -> dict[Uid, PodFacet]:
@@ -128,6 +130,8 @@ class _Loader:
         self._peers: dict[int, tuple[Peer, ...]] = {}
         self._images: dict[int, dict[str, str]] = {}
         self._touches: dict[int, dict[Touch, None]] = defaultdict(dict)
+        self._wanted: list[FoundVersion] = []
+        self._wanted_volumes: list[Locator] = []
         self._named: dict[Locator, Volume] = {}
         """The volumes that a Pod or the target names."""
         self._stored: set[bytes] = set()
@@ -160,16 +164,18 @@ class _Loader:
 
     def load_needed(self, target: Target, walk: AncestorWalk) -> None:
         """Load the Pods that a plan may run, and of the others what a plan by volume needs."""
-        for pod in self._rows:
-            self._mounted[pod].update(dict.fromkeys(walk.mounted[pod]))
-            self._named.update(walk.mounted[pod])
+        for pod, volumes in walk.mounted.items():
+            self._mounted[pod].update(dict.fromkeys(volumes))
+            self._named.update(volumes)
         needed = NeededPods(self._graph, self._key_of, self._list_writing_pods)
-        waiting = sorted(self._rows, key=self._started)
+        needed.add(dict.fromkeys(walk.hidden, ()))
+        self._loaded |= walk.hidden
+        waiting = sorted(self._rows.keys() - self._loaded, key=self._started)
         if target.kind != "version":
             pods = {row[0] for row in self._connection.rows_in(_EXECUTION, target.keys)}
             self._load_into(needed, pods)
-        found, _ = self._load_target(target)
-        needed.add({TARGET: found})
+        self.load_target(target)
+        needed.add({TARGET: self._wanted})
         more = 1
         while pods := needed.find_missing():
             # Who made what these Pods read mostly ran shortly before them. A chain of Pods would
@@ -178,7 +184,11 @@ class _Loader:
             self._load_into(needed, pods.union(waiting[max(earlier - more, 0) : earlier]))
             waiting = [pod for pod in waiting if pod not in self._loaded]
             more *= 2
-        read = {pod: walk.objects.get(pod, ()) for pod in self._rows.keys() - self._loaded}
+        spare = needed.list_spare(self._rows)
+        for pod in spare & self._loaded:  # a plan does not depend on how many Pods a round loaded
+            self._inputs.pop(pod, None)
+            self._outputs.pop(pod, None)
+        read = {pod: walk.objects.get(pod, ()) for pod in spare}
         self._add_inputs({pod: self._steps.versions(keys) for pod, keys in read.items() if keys})
 
     def _load_into(self, needed: NeededPods, pods: Iterable[int]) -> None:
@@ -195,7 +205,7 @@ class _Loader:
     def _started(self, pod: int) -> int:
         return int(self._rows[pod][_STARTED])
 
-    def build(self, target: Target) -> Ancestry:
+    def build(self, target: str) -> Ancestry:
         pods = [
             AncestorPod(
                 uid=Uid(row[1]),
@@ -214,13 +224,12 @@ class _Loader:
             )
             for key, row in self._rows.items()
         ]
-        wanted, wanted_volumes = self._load_target(target)
         return Ancestry(
-            target=target.label,
-            wanted=tuple(wanted),
+            target=target,
+            wanted=tuple(self._wanted),
             pods=tuple(sorted(pods, key=lambda pod: (pod.started, pod.uid))),
             volumes=tuple(self._list_writers(volume) for volume in self._named.values()),
-            wanted_volumes=tuple(wanted_volumes),
+            wanted_volumes=tuple(self._wanted_volumes),
         )
 
     def _load_inputs(
@@ -333,21 +342,25 @@ class _Loader:
             )
             self._outputs[pod].append((made, version))
 
-    def _load_target(self, target: Target) -> tuple[list[FoundVersion], list[Locator]]:
+    def load_target(self, target: Target) -> None:
+        """Load what the target names; of a Pod, what it left, once that is loaded."""
         if target.kind == "volume" and target.locator is not None:
-            volume = self._volumes.volume(target.locator)
-            self._named[volume.locator] = volume
-            return [FoundVersion(locator=volume.locator, inferred=True)], [volume.locator]
+            self._wanted = [FoundVersion(locator=target.locator, inferred=True)]
+            self._wanted_volumes = [target.locator]
+        else:
+            self._wanted = self._describe_wanted(target)
+            places = (volume_of(found.locator) for found in self._wanted)
+            self._wanted_volumes = [*dict.fromkeys(filter(None, places))]
+        for place in self._wanted_volumes:
+            self._named[place] = self._volumes.volume(place)
+
+    def _describe_wanted(self, target: Target) -> list[FoundVersion]:
         keys: Iterable[int] = target.keys
         if target.kind != "version":
             pods = {row[0] for row in self._connection.rows_in(_EXECUTION, target.keys)}
             keys = [version.key for pod in pods for _, version in self._outputs.get(pod, ())]
         versions = self._steps.versions(keys)
-        wanted = [found for found, _ in self._describe(versions.values()).values()]
-        on = dict.fromkeys(place for found in wanted if (place := volume_of(found.locator)))
-        for place in on:
-            self._named[place] = self._volumes.volume(place)
-        return wanted, [*on]
+        return [found for found, _ in self._describe(versions.values()).values()]
 
     def _list_writers(self, volume: Volume) -> VolumeWriters:
         first: dict[int, int] = {}

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from clew.documents.ids import Locator, Uid
-from clew.prov.cluster.ancestry import FoundVersion
+from clew.prov.cluster.ancestry_types import FoundVersion
 from clew.prov.graph import Graph
 from clew.prov.row_keys import digest_bytes, location_key
 
@@ -67,6 +67,10 @@ class NeededPods:
         if writers is not None:
             self._makers[locator] = {pod for pod in writers if pod in self._keys}
         return writers is not None
+
+    def list_spare(self, pods: Iterable[int]) -> set[int]:
+        """Those of these that no plan runs."""
+        return set(pods) - self._needed
 
     def find_missing(self) -> set[int]:
         """Those of which it is not known yet what they read."""

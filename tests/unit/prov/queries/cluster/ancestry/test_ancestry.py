@@ -8,11 +8,11 @@ from tests.unit.prov.cluster.cluster_builder import (
 )
 
 from clew.documents.ids import Locator
-from clew.prov.cluster.ancestry import Ancestry
+from clew.prov.cluster.ancestry_types import Ancestry
 from clew.prov.graph import Graph
 from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry, load_pod_facets
 from clew.prov.queries.targets import resolve_target
-from clew.replay.pods.plan import plan_pods
+from clew.replay.pods.pod_plan import plan_pods
 
 
 def ancestry(graph: Graph, text: str) -> Ancestry:

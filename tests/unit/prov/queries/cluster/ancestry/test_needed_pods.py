@@ -14,13 +14,13 @@ from clew.db import Connection
 from clew.db.sqlite import SQLite
 from clew.documents.ids import Uid
 from clew.errors import NotFound
-from clew.prov.cluster.ancestry import Ancestry
+from clew.prov.cluster.ancestry_types import Ancestry
 from clew.prov.graph import Graph
 from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry
 from clew.prov.queries.lineage.lineage_sql import LineageQueries
 from clew.prov.queries.lineage.walk import Walk
 from clew.prov.queries.targets import Target, resolve_target
-from clew.replay.pods.plan import PodPlan, plan_pods
+from clew.replay.pods.pod_plan import PodPlan, plan_pods
 
 PROJECTS = count()
 _UID, _KIND = 3, 8

@@ -1,9 +1,0 @@
-"""How latencies are measured: what to probe, and what the probes say.
-
-    locations          the locations that an administrator configures, with their addresses
-    probe_round        several probes of one target as one latency
-    target_record      what a node knows of one target over time
-    own_locations      which locations a node measures of its own accord
-
-Pure, and free of numpy. Agents on nodes use it, and the scheduler that asks them.
-"""
