@@ -25,7 +25,7 @@ class Execution(execution_list.Execution, frozen=True, kw_only=True, dict=True):
     @classmethod
     def of(cls, document: execution_list.Execution, ask: Ask) -> Execution:
         execution = cls(**structs.asdict(document))
-        execution_list.__dict__["ask"] = ask
+        execution.__dict__["ask"] = ask
         return execution
 
     @cached_property
