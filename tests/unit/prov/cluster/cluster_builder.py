@@ -40,6 +40,7 @@ from clew.prov.events import (
     Ended,
     Gap,
     Generated,
+    Invalidated,
     Looked,
     Started,
     Used,
@@ -204,6 +205,7 @@ class PodBuilder:
         self._own: dict[str, Any] = {"execution": self.uid, "n": 0}
         self._count: dict[Locator, int] = {}
         self._watched: list[Locator] = []
+        self._made: dict[Locator, Version] = {}
         at = cluster.tick()
         facet = PodFacet(namespace=namespace, name=name, owner=owner)
         audit = cluster.audit
@@ -296,13 +298,34 @@ class PodBuilder:
     def write(
         self, path: str, text: str | None = None, *, stored: bool = True, source: str | None = None
     ) -> PodBuilder:
-        version = self._next(self.place(path), self.container)
+        place = self.place(path)
+        version = self._made[place] = self._next(place, self.container)
         at, files = self.cluster.tick(), self.cluster.files
         files.append(
             Generated(**self._own, at=at, activity=self.container, version=version, finished=True)
         )
         if text is not None:
             files.append(_content(self._own, version, text, at, stored=stored, source=source))
+        return self
+
+    def rename(
+        self, path: str, target: str, text: str | None = None, *, stored: bool = True
+    ) -> PodBuilder:
+        """Rename a file; `text` is what is in it."""
+        source, place = self.place(path), self.place(target)
+        old = self._made.pop(source, None) or self._next(source, self.uid)
+        new = self._made[place] = self._next(place, self.container)
+        own: dict[str, Any] = {**self._own, "at": self.cluster.tick(), "activity": self.container}
+        self.cluster.files += [
+            Used(**own, version=old, how="rename"),
+            Generated(**own, version=new, how="rename", finished=True),
+            Invalidated(**own, version=old, how="rename"),
+        ]
+        if text is not None:
+            self.cluster.files += [
+                _content(self._own, version, text, own["at"], stored=stored)
+                for version in (old, new)
+            ]
         return self
 
     def use(self, place: str, text: str | None = None) -> PodBuilder:

@@ -1,7 +1,8 @@
 """The walk from a target to all Pods that may be needed to make it again.
 
-It is that of `clew trace`, as if nothing were watched, with three differences. A Pod that runs
-again reads all it read, so time does not bound the walk through a Pod. What Pods read is followed
+It is that of `clew trace`, as if nothing were watched, with some differences. A Pod that runs
+again reads all it read, so time does not bound the walk through a Pod, and a Pod that only moved a
+file moves it again. What Pods read is followed
 for all of them at once: a file on a volume leads to one of the containers that had the volume
 writable, which the walk follows anyway, so only files that somebody else may have made are looked
 at one by one. A copy of a file, known by equal bytes alone, is not followed from such a file: its
@@ -83,6 +84,14 @@ class AncestorWalk(Walk):
                 if pod_of[key] not in self.hidden
             }
         )
+
+    def _makers(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
+        """Also the Pods that only moved them: who runs again moves them again."""
+        bounds, moved = super()._makers(versions)
+        makers = {edge.activity: edge.at for edge in self._steps.makers(versions)}
+        pod_of = self._find_pods(makers)
+        movers = {key: at for key, at in makers.items() if pod_of[key] is not None}
+        return movers | bounds, moved
 
     def _inputs(self, activities: dict[int, int]) -> set[int]:
         pod_of = self._find_pods(activities)

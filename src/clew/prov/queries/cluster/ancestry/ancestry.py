@@ -48,7 +48,7 @@ SELECT s.id, s.uid, s.name, s.at, s.node,
   (SELECT max(e.status) FROM ended e WHERE e.activity = s.id)
 FROM started s WHERE s.id IN ({}) AND s.kind = 'pod'
 """
-_GONE = "SELECT version FROM invalidated WHERE activity IN ({})"
+_GONE = "SELECT version FROM invalidated WHERE at <= ? AND activity IN ({})"
 _BYTES = "SELECT version, mtime, source FROM content WHERE version IN ({})"
 _FACETS = "SELECT uid, facets FROM started WHERE id IN ({}) AND kind = 'pod'"
 _EXECUTION = "SELECT s.execution FROM started s WHERE s.id IN ({})"
@@ -145,7 +145,7 @@ class _Loader:
         pod_of = {key: pod for key, (pod, _) in containers.items()}
         uses = [
             edge
-            for edge in self._steps.uses(pod_of, owned=True)
+            for edge in (*self._steps.uses(pod_of, owned=True), *self._steps.moved(pod_of))
             if edge.how != "exec" and edge.at <= self._until
         ]
         products = self._steps.products(pod_of)
@@ -320,7 +320,8 @@ class _Loader:
         self, pod_of: Mapping[int, int], products: list[Edge], versions: Mapping[int, Version]
     ) -> None:
         """The last version of each file and object that each Pod left."""
-        gone = {row[0] for row in self._connection.rows_in(_GONE, pod_of)}
+        rows = self._connection.rows_in(_GONE, pod_of, before=(self._until,))
+        gone = {row[0] for row in rows}
         last: dict[tuple[int, Locator], Version] = {}
         for edge in products:
             version = versions[edge.version]

@@ -1,5 +1,6 @@
 """The Pods that a target depends on, as plans of a reproduction get them."""
 
+import pytest
 from tests.unit.prov.cluster.cluster_builder import (
     ClusterBuilder,
     digest,
@@ -11,15 +12,18 @@ from clew.documents.ids import Locator
 from clew.prov.cluster.ancestry_types import Ancestry
 from clew.prov.graph import Graph
 from clew.prov.queries.cluster.ancestry.ancestry import find_ancestry, load_pod_facets
-from clew.prov.queries.targets import resolve_target
+from clew.prov.queries.targets import Target, resolve_target
 from clew.replay.pods.pod_plan import plan_pods
 
 
 def ancestry(graph: Graph, text: str) -> Ancestry:
-    target = resolve_target(
+    return find_ancestry(graph, find_target(graph, text), everything=True)
+
+
+def find_target(graph: Graph, text: str) -> Target:
+    return resolve_target(
         graph, text, machine="m", locate=lambda path: path, digest_of=lambda _: None
     )
-    return find_ancestry(graph, target, everything=True)
 
 
 def test_each_pod_has_what_it_read_and_left(graph: Graph) -> None:
@@ -116,8 +120,34 @@ def test_a_pod_that_runs_again_needs_what_it_read_after_it_left_the_target(graph
     second = cluster.pod("team", "second").write("s3://lake/out", "out", stored=False)
     second.read("s3://lake/late", "late", stored=False).end()
     cluster.fold(graph)
-    target = resolve_target(
-        graph, "s3://lake/out", machine="m", locate=lambda path: path, digest_of=lambda _: None
-    )
-    plan = plan_pods(find_ancestry(graph, target))
+    plan = plan_pods(find_ancestry(graph, find_target(graph, "s3://lake/out")))
     assert [choice.pod.name for choice in plan.run] == ["first", "second"]
+
+
+@pytest.mark.parametrize("target", ["out", "final"])
+def test_a_file_that_another_pod_renamed_needs_both(graph: Graph, target: str) -> None:
+    cluster = ClusterBuilder()
+    cluster.claim("team", "data", "pv-1")
+    first = cluster.pod("team", "first", claims=["data"])
+    first.write("data/draft", "draft", stored=False).end()
+    second = cluster.pod("team", "second", claims=["data"])
+    second.rename("data/draft", "data/final", "draft", stored=False).end()
+    third = cluster.pod("team", "third", claims=["data"])
+    third.read("data/final", "draft", stored=False).write("data/out", "out", stored=False).end()
+    cluster.fold(graph)
+    plan = plan_pods(find_ancestry(graph, find_target(graph, f"pvc://team/data/{target}")))
+    names = [choice.pod.name for choice in plan.run]
+    assert names == ["first", "second", "third"][: 3 if target == "out" else 2]
+
+
+def test_what_a_pod_had_left_at_a_time(graph: Graph) -> None:
+    cluster = ClusterBuilder()
+    cluster.claim("team", "data", "pv-1")
+    pod = cluster.pod("team", "mover", claims=["data"]).write("data/draft", "draft")
+    before = cluster.now
+    pod.rename("data/draft", "data/final", "draft").end()
+    cluster.fold(graph)
+    target = find_target(graph, "pod/team/mover")
+    for as_of, left in ((before, "draft"), (None, "final")):
+        found = find_ancestry(graph, target, as_of=as_of, everything=True)
+        assert [one.locator for one in found.wanted] == [f"pvc://team/data@pv-1/{left}"]

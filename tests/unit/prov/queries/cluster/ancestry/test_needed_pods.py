@@ -28,7 +28,8 @@ _UID, _KIND = 3, 8
 
 
 class Access(NamedTuple):
-    writes: bool
+    way: str
+    """`read`, `write`, or `rename` to another place."""
     place: str
     content: int | None
     """None: no witness hashed it."""
@@ -48,12 +49,13 @@ class RanPod(NamedTuple):
 
 ACCESSES = st.builds(
     Access,
-    st.booleans(),
+    st.sampled_from(["read", "read", "write", "write", "rename"]),
     st.sampled_from(["data/a", "data/b", "more/a", "s3://lake/a"]),
     st.sampled_from([0, 0, 0, 1, None]),
     st.sampled_from([False, False, True]),
     st.booleans(),
 )
+RENAMED = {"data/a": "data/b", "data/b": "data/a", "more/a": "data/a"}
 PODS = st.builds(
     RanPod,
     st.sampled_from(["writable", "read only", "unseen", "unseen"]),
@@ -86,12 +88,14 @@ def build(drawn: list[RanPod]) -> ClusterBuilder:
 
 def access(pod: PodBuilder, ran: RanPod, made: set[str | None], *, later: bool) -> None:
     """What nobody made is stored when it is read: else there is no plan."""
-    for writes, place, content, stored, when in ran.accesses:
+    for way, place, content, stored, when in ran.accesses:
         if (when and not ran.ends) == later:
             text = None if content is None else f"{place} {content}"
-            if writes:
+            if way == "write":
                 pod.write(place, text, stored=stored)
                 made.add(text)
+            elif way == "rename" and text in made and not place.startswith("s3://"):
+                pod.rename(place, RENAMED[place], text, stored=stored)
             elif text is not None or None in made:
                 pod.read(place, text, stored=stored or text not in made)
 
