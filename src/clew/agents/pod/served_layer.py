@@ -40,7 +40,7 @@ class ServedVolume(VolumeMount):
     """The volume below a layer."""
 
     def open(self, handle: bytes, flags: int, path: bytes = b"") -> int:
-        """Open a file by its path; whoever reads it compares its state. No link is followed."""
+        """Open a file by its path, without following links. The reader compares its state."""
         how = struct.pack(
             "=QQQ", flags | os.O_CLOEXEC, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGIC_LINKS
         )
