@@ -166,6 +166,14 @@ def test_images_and_secrets_are_not_restored() -> None:
     ]
 
 
+def test_a_file_of_a_node_is_said_not_to_be_restored() -> None:
+    cache = FoundVersion(locator=Locator("file://m1/cache"), makers=(Uid("warm"),))
+    plan = plan_pods(ancestry(found("z", "a"), ran("warm", 1), ran("a", 2, cache, makes="z")))
+    assert [(choice.pod.name, choice.why) for choice in plan.skipped] == [
+        ("warm", "a found file://m1/cache, which a reproduction does not restore")
+    ]
+
+
 def test_what_nobody_made_and_nothing_stores_is_named() -> None:
     with pytest.raises(NotFound) as caught:
         plan_pods(ancestry(found("z", "a"), ran("a", 1, found("raw"), makes="z")))

@@ -143,6 +143,23 @@ def test_without_a_right_there_is_nothing(client: TestClient, headers: dict[str,
     assert asked.status_code == 403
 
 
+def test_an_error_names_no_namespace_that_the_caller_did_not_give(client: TestClient) -> None:
+    for path, target in (
+        ("executions/e1", None),
+        ("lineage", "e1"),
+        ("reproduction-plan", "e1"),
+        ("reproduction-plan", "s3://lake/raw"),
+        ("reproduction-plan", "s3://lake/report"),
+    ):
+        for user in ("b", "c"):
+            answer = client.get(
+                f"/api/v1/{path}", params={"target": target}, headers={"x-user": user}
+            )
+            assert answer.status_code == 403, (path, target)
+            for hidden in ("publish", "namespace a", "namespace b"):
+                assert hidden not in answer.text
+
+
 def test_notes_are_shown_to_those_who_may_read_what_they_are_about(client: TestClient) -> None:
     (node,) = [
         node

@@ -124,6 +124,7 @@ class _Loader:
         self._rows = {row[0]: row for row in self._connection.rows_in(_PODS, pods)}
         self._key_of = {Uid(row[1]): key for key, row in self._rows.items()}
         self._loaded: set[int] = set()
+        """Also those that the caller may not see: of them nothing is loaded."""
         self._inputs: dict[int, list[FoundVersion]] = defaultdict(list)
         self._outputs: dict[int, list[tuple[MadeVersion, Version]]] = defaultdict(list)
         self._mounted: dict[int, dict[Locator, None]] = defaultdict(dict)
@@ -135,7 +136,7 @@ class _Loader:
         self._named: dict[Locator, Volume] = {}
         """The volumes that a Pod or the target names."""
         self._stored: set[bytes] = set()
-        """The digests of which another Pod has the bytes in the store."""
+        """The digests of bytes that a witness of another Pod put into the store."""
 
     def load(self, pods: Iterable[int]) -> None:
         """Load what these Pods read and left."""
@@ -184,12 +185,17 @@ class _Loader:
             self._load_into(needed, pods.union(waiting[max(earlier - more, 0) : earlier]))
             waiting = [pod for pod in waiting if pod not in self._loaded]
             more *= 2
-        spare = needed.list_spare(self._rows)
-        for pod in spare & self._loaded:  # a plan does not depend on how many Pods a round loaded
+        self._keep_objects(needed.list_spare(self._rows), walk.objects)
+
+    def _keep_objects(self, spare: Collection[int], objects: Mapping[int, Collection[int]]) -> None:
+        """Of Pods that no plan runs, only the objects that they read: what a caller gets must not
+        depend on how many Pods a round loaded."""
+        for pod in spare:
             self._inputs.pop(pod, None)
             self._outputs.pop(pod, None)
-        read = {pod: walk.objects.get(pod, ()) for pod in spare}
-        self._add_inputs({pod: self._steps.versions(keys) for pod, keys in read.items() if keys})
+        read = {pod: objects[pod] for pod in spare if pod in objects}
+        versions = self._steps.versions({key for keys in read.values() for key in keys})
+        self._add_inputs({pod: {key: versions[key] for key in keys} for pod, keys in read.items()})
 
     def _load_into(self, needed: NeededPods, pods: Iterable[int]) -> None:
         fresh = self._rows.keys() & set(pods) - self._loaded
