@@ -74,7 +74,7 @@ def find_ancestry(
     until = FOREVER if as_of is None else as_of
     walk = AncestorWalk(graph, until=until)
     walk.from_target(target, None)
-    loader = _Loader(graph, walk.mounted.keys() | walk.hidden, until, accesses=walk.accesses)
+    loader = _Loader(graph, walk.mounted, until, hidden=walk.hidden, accesses=walk.accesses)
     if everything:
         loader.load(walk.mounted)
         loader.load_target(target)
@@ -113,18 +113,20 @@ class _Loader:
         pods: Collection[int],
         until: int,
         *,
+        hidden: Collection[int] = (),
         accesses: Accesses | None = None,
     ) -> None:
+        """`hidden`: more Pods, of which nothing but their names is loaded."""
         self._graph = graph
         self._connection = graph.connection
         self._until = until
         self._steps = LineageQueries(graph.connection)
         self._reads = ReadOrigins(graph, self._steps)
         self._volumes = Volumes(graph, self._steps, accesses=accesses)
-        self._rows = {row[0]: row for row in self._connection.rows_in(_PODS, pods)}
+        self._hidden = hidden
+        self._rows = {row[0]: row for row in self._connection.rows_in(_PODS, {*pods, *hidden})}
         self._key_of = {Uid(row[1]): key for key, row in self._rows.items()}
-        self._loaded: set[int] = set()
-        """Also those that the caller may not see: of them nothing is loaded."""
+        self._loaded: set[int] = set(hidden)
         self._inputs: dict[int, list[FoundVersion]] = defaultdict(list)
         self._outputs: dict[int, list[tuple[MadeVersion, Version]]] = defaultdict(list)
         self._mounted: dict[int, dict[Locator, None]] = defaultdict(dict)
@@ -169,8 +171,7 @@ class _Loader:
             self._mounted[pod].update(dict.fromkeys(volumes))
             self._named.update(volumes)
         needed = NeededPods(self._graph, self._key_of, self._list_writing_pods)
-        needed.add(dict.fromkeys(walk.hidden, ()))
-        self._loaded |= walk.hidden
+        needed.add(dict.fromkeys(self._hidden, ()))
         waiting = sorted(self._rows.keys() - self._loaded, key=self._started)
         if target.kind != "version":
             pods = {row[0] for row in self._connection.rows_in(_EXECUTION, target.keys)}
