@@ -291,7 +291,7 @@ def test_list_and_show_tell_what_was_recorded_before_the_kill(clew: TrackedProje
     text = clew("show", "e1").stdout
     assert text.startswith("e1  broken\n")
     assert "14 processes" in text
-    assert "trace: the recorder was killed: what the command did afterwards" in text
+    assert "trace: the recorder was killed before the end: what happened afterwards" in text
     assert clew("cat", "e1:out6").stdout == "1\nb\na\n"
     log = (clew.folder / ".clew" / "log").read_text()
     assert f" list info recovered the killed execution {found['uid']}" in log

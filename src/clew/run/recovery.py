@@ -16,12 +16,13 @@ import msgspec
 
 from clew import db, log
 from clew.documents.ids import Uid
-from clew.errors import ClewError, Full, NoDatabase
+from clew.errors import ClewError, Full, NoDatabase, NotFound
 from clew.project_directory import ProjectDirectory, clew_paths, is_accepted
 from clew.prov.event_numbers import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
 from clew.prov.locators import stream_locator
+from clew.prov.queries.executions import get_execution
 from clew.redaction import Redactor
 from clew.run import execution_events, record_errors, spool_directories
 from clew.settings import Settings, machine_id
@@ -158,20 +159,32 @@ def _complete_record(directory: ProjectDirectory, settings: Settings, spool: Pat
     except ClewError as error:
         raise _NoGraph(error.message) from error
     with opened as connection, Store(directory.store, lease=note.started.execution) as store:
+        graph, uid = Graph(connection, directory.uid), note.started.execution
         done = "completed the record of"
         try:
             events = from_batch((spool / _EVENTS).read_bytes())
         except FileNotFoundError:
             if note.forget_incomplete:
-                Graph(connection, directory.uid).withdraw(note.started.execution)
-                store.drop_leases(note.started.execution)
+                graph.withdraw(uid)
+                store.drop_leases(uid)
                 return "removed the unfinished execution"
+            if _has_ended(graph, uid):
+                store.drop_leases(uid)
+                return "discarded the remains of"  # killed after it had written the record
             events = _build_events(directory, settings, spool, note, store)
             done = "recovered the killed execution"
         store.flush()
-        Graph(connection, directory.uid).fold([note.started, *events])
-        store.drop_leases(note.started.execution)
+        graph.fold([note.started, *events])
+        store.drop_leases(uid)
     return done
+
+
+def _has_ended(graph: Graph, uid: Uid) -> bool:
+    """Whether the graph has the end of the execution: the recorder writes it with all the rest."""
+    try:
+        return get_execution(graph, uid, alive=lambda _: False).ended is not None
+    except NotFound:  # the database was away when it began
+        return False
 
 
 def _build_events(
@@ -219,7 +232,7 @@ def _build_events(
             uid, LOST_CONTENT, "content", f"some content could not be stored: {failure.message}"
         )
         events = [*record_errors.correct_stored(events, store), lost]
-    why = "the recorder was killed: what the command did afterwards is not recorded"
+    why = "the recorder was killed before the end: what happened afterwards is not recorded"
     if reader.damaged:
         why += f"; the trace is damaged after {len(trace)} records"
     return [*events, execution_events.build_gap(uid, LOST_TRACE, "trace", why)]

@@ -6,6 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clew import db
@@ -62,6 +63,20 @@ def test_events_that_were_kept_are_all_there_is(directory: ProjectDirectory) -> 
     place = dead(directory, "a" * 32, events=ended("a" * 32))
     assert recovery.recover(directory, environment.load()) == []
     assert states(directory) == [("a" * 32, "done")]
+    assert not place.exists()
+
+
+def test_a_complete_record_gets_no_gap(directory: ProjectDirectory) -> None:
+    """The recorder was killed after it had written everything."""
+    uid = "a" * 32
+    place = dead(directory, uid)
+    note = msgspec.json.decode((place / "note").read_bytes(), type=RecoveryNote)
+    with db.connect(directory.graph) as connection:
+        graph = Graph(connection, directory.uid)
+        graph.fold([note.started, *ended(uid)])
+        assert recovery.recover(directory, environment.load()) == []
+        assert graph.connection.rows("SELECT what FROM gap") == []
+    assert states(directory) == [(uid, "done")]
     assert not place.exists()
 
 
