@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.api.project import Project
     from clew.api.repeats import Repeated
     from clew.documents.executions.detail import File, Process
-    from clew.documents.executions.transfers import Transfer
+    from clew.documents.executions.push_pull import Transfer
     from clew.documents.files.checkouts import Checkout, CheckoutStatus
     from clew.documents.files.recreations import Recreated
     from clew.documents.files.versions import Restored, Version
@@ -72,7 +72,7 @@ _MODULES = {
     "clew.documents.project.maintenance": ("Check", "Problem", "Reclaimed"),
     "clew.documents.files.recreations": ("Recreated",),
     "clew.documents.project.status": ("ProjectStatus",),
-    "clew.documents.executions.transfers": ("Transfer",),
+    "clew.documents.executions.push_pull": ("Transfer",),
     "clew.documents.files.versions": ("Restored", "Version"),
     "clew.errors": ("ClewError",),
     "clew.task_placement": ("place",),

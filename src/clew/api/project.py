@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from clew.api.pods import Pods
     from clew.api.repeats import Repeated
     from clew.documents.comparisons.differences import ExecutionDiff, PodDiff
+    from clew.documents.executions.push_pull import Transfer
     from clew.documents.executions.summary import ExecutionSummary
-    from clew.documents.executions.transfers import Transfer
     from clew.documents.files.checkouts import Checkout, CheckoutStatus
     from clew.documents.files.recreations import Recreated
     from clew.documents.files.versions import Restored, Version

@@ -6,7 +6,7 @@
     served_layer        a layer that a container mounted, and its volume
     pod_observer        reads the layers, as `node.node_observer` does on a node
     pod_agent           puts the sidecar together
-    recreated_pod       a Pod to create in place of one that runs; no IO
+    replacement_pod     a Pod to create in place of one that runs; no IO
     fuse_device         the device plugin that gives containers /dev/fuse
 
 The containers mount the layers themselves, in a user namespace. What they do becomes events in

@@ -47,7 +47,7 @@ def repeat(
     from clew.documents.executions.repeats import RepeatOptions
     from clew.prov.queries.execution_record import load_record
     from clew.prov.queries.executions import check_is_command, find_execution
-    from clew.prov.queries.repeats import store_repeat
+    from clew.prov.queries.repeat_results import store_repeat
     from clew.replay.repeat import repeat_plan
     from clew.replay.sandbox.bubblewrap import require_sandbox
     from clew.replay.sandbox.initial_files import make_listing_reader

@@ -13,7 +13,7 @@ from clew.prov.export.requirements_reports import list_requested_packages
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.files import File, list_files
 from clew.prov.queries.formats import execution_id, path_fields
-from clew.prov.queries.lineage.execution_derivations import Derivations
+from clew.prov.queries.lineage.derived_executions import Derivations
 from clew.prov.queries.notes import list_notes
 from clew.prov.queries.pipelines.runs import get_task
 from clew.prov.queries.show import describe_file, load_facets

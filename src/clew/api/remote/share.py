@@ -14,7 +14,7 @@ from clew.api.delivery.delivery import Uploader
 from clew.api.local.remotes.push_pull import Records
 from clew.api.remote import content_transfer
 from clew.api.remote.client import API, Client, parse
-from clew.documents.executions.transfers import RecordParts
+from clew.documents.executions.push_pull import RecordParts
 from clew.documents.ids import Digest, Uid
 from clew.prov.events import to_batch
 from clew.prov.export.note_transfer import PortableNote

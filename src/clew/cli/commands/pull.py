@@ -28,7 +28,7 @@ from clew.errors import NoProject, UsageError
 from clew.remotes import FIRST, load
 
 if TYPE_CHECKING:
-    from clew.documents.executions.transfers import Transfer
+    from clew.documents.executions.push_pull import Transfer
 
 
 @click.command(

@@ -14,7 +14,7 @@ from clew.cli.progress import progress
 from clew.cli.remote_argument import complete_remotes, resolve_remote
 
 if TYPE_CHECKING:
-    from clew.documents.executions.transfers import Transfer
+    from clew.documents.executions.push_pull import Transfer
 
 
 @click.command(

@@ -15,7 +15,7 @@ from msgspec import Struct
 from clew import db
 from clew.documents.ids import ExecutionId, Uid
 from clew.errors import NoDatabase, NotFound
-from clew.pipelines.runner import event_journal
+from clew.pipelines.runner import pending_events
 from clew.pipelines.runner.task_events import TaskEnd, task_informed
 from clew.pipelines.runner.task_reuse import GRAPH_CACHE_MB
 from clew.project_directory import ProjectDirectory
@@ -104,11 +104,11 @@ class GraphWriter:
         events = [*batch.started]
         for task, seen in zip(batch.tasks, batch.attempts, strict=True):
             events += [*seen, *task_informed(graph, task, seen)]
-        incomplete = [end for end in batch.task_ends if event_journal.is_incomplete(end)]
-        complete = [end for end in batch.task_ends if not event_journal.is_incomplete(end)]
+        incomplete = [end for end in batch.task_ends if pending_events.is_incomplete(end)]
+        complete = [end for end in batch.task_ends if not pending_events.is_incomplete(end)]
         graph.fold([*events, *complete])
         # The files of the other tasks are in the graph now; and the run ends after its tasks.
-        ends = [event_journal.complete_artifacts(graph, end, self._machine) for end in incomplete]
+        ends = [pending_events.complete_artifacts(graph, end, self._machine) for end in incomplete]
         graph.fold([*ends, *batch.last])
         return [_find_execution_id(graph, task) for task in batch.tasks]
 
@@ -131,7 +131,7 @@ class GraphWriter:
                 seen = [event for events in batch.attempts for event in events]
                 events = [*batch.started, *seen, *batch.task_ends, *batch.last]
                 with contextlib.suppress(OSError):
-                    batch.file = event_journal.write_events(self._directory, self._run, events)
+                    batch.file = pending_events.write_events(self._directory, self._run, events)
 
 
 def _clean_up(batch: Batch, executions: Sequence[ExecutionId | None]) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from clew.pipelines.engine.engine import StartTask
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.run_directory import WORKSPACE
-from clew.pipelines.runner.local_artifacts import LocalArtifacts
 from clew.pipelines.runner.run_placeholders import placeholder_values
 from clew.pipelines.runner.run_types import PipelineRun, RunContext, RunOptions
 from clew.pipelines.runner.task_reuse import TaskReuse, Verdict
+from clew.pipelines.runner.unchanged_check import LocalArtifacts
 from clew.pipelines.tasks import machine_resources
 from clew.pipelines.tasks.attempt import Attempt, OnOutput, TaskFiles, find_free_directory
 from clew.pipelines.tasks.attempt_factory import AttemptFactory

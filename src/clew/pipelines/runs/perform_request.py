@@ -10,7 +10,7 @@ from clew.documents.ids import Uid
 from clew.documents.pipelines.runs import Run
 from clew.errors import Busy, ClewError, NotFound
 from clew.pipelines.run_directory import PIPELINE
-from clew.pipelines.runner import event_journal
+from clew.pipelines.runner import pending_events
 from clew.pipelines.runner.run_types import ClusterOptions, PipelineRun, RunOptions
 from clew.pipelines.runs import pipeline_specs
 from clew.pipelines.runs.perform import check_ready, resume_record, run_pipeline
@@ -101,7 +101,7 @@ def _await_release(project: OpenProject, uid: Uid) -> Run | None:
             raise Busy(f"the run {uid} is still running on this machine", hint="clew pipeline list")
         recover(project.directory, project.settings)
         time.sleep(0.02)
-    event_journal.fold_pending(project.directory, project.settings, uid)
+    pending_events.fold_pending(project.directory, project.settings, uid)
     return _find_record(project, uid)
 
 

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from clew.documents.ids import Digest
 from clew.redaction import Redactor
-from clew.run.stdio.output_position import PIPE, SAME, TERMINAL, OutputPosition
+from clew.run.stdio.output_counter import PIPE, SAME, TERMINAL, OutputPosition
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.terminal import Terminal, disable_output_processing
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.run.stdio.output_position import OutputPosition
+from clew.run.stdio.output_counter import OutputPosition
 
 _BLOCK = 1 << 16
 _SIZE = struct.pack("HHHH", 0, 0, 0, 0)

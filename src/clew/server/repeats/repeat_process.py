@@ -20,7 +20,7 @@ from clew.api.remote.messages import RepeatCommand, encode_message
 from clew.documents.executions.repeats import RepeatRequest
 from clew.errors import ClewError, NoDatabase
 from clew.pipelines.runs.lease_holder import lease_end
-from clew.prov.queries.repeats import shorten_result
+from clew.prov.queries.repeat_results import shorten_result
 from clew.server.catalogue import repeat_requests
 from clew.server.repeats.output_tail import OutputTail
 from clew.server.rerun_process import worker_command, worker_options

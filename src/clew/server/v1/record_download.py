@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from clew.api.local.remotes.push_pull import LocalEndpoint
-from clew.documents.executions.transfers import RecordParts
+from clew.documents.executions.push_pull import RecordParts
 from clew.documents.ids import Digest, Uid
 from clew.prov.events import to_batch, to_lines
 from clew.prov.export.note_transfer import PortableNote

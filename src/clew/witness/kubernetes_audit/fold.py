@@ -23,9 +23,9 @@ from clew.witness.kubernetes_audit.audit_event import (
     AuditEvent,
     ObjectReference,
 )
+from clew.witness.kubernetes_audit.audit_log_activity import describe_gap
 from clew.witness.kubernetes_audit.fold_state import FoldState, remember
 from clew.witness.kubernetes_audit.kubernetes_time import to_nanoseconds
-from clew.witness.kubernetes_audit.log_gaps import describe_gap
 from clew.witness.kubernetes_audit.object_types import (
     MIRROR,
     AnyObject,

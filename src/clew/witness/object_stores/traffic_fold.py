@@ -11,7 +11,7 @@ import msgspec
 from clew.documents.ids import Uid
 from clew.prov.events import AnyEvent, Generated, Looked, Used
 from clew.witness.object_stores.access_log import MAX_SUM, LogLine
-from clew.witness.object_stores.network_fold import NetworkState, fold_connection
+from clew.witness.object_stores.connection_fold import NetworkState, fold_connection
 from clew.witness.object_stores.object_facts import ObjectFacts
 from clew.witness.object_stores.object_fold import ObjectFold
 from clew.witness.object_stores.pod_context import PodContainer, PodContext

@@ -26,7 +26,7 @@ from clew.prov.events import (
     from_batch,
     to_batch,
 )
-from clew.witness.object_stores import network_fold, versions
+from clew.witness.object_stores import connection_fold, versions
 from clew.witness.object_stores.access_log import LogLine, parse_line
 from clew.witness.object_stores.pod_context import PodContainer, PodContext
 from clew.witness.object_stores.traffic_fold import TrafficFold, TrafficState
@@ -278,7 +278,7 @@ def test_other_traffic_names_its_peer() -> None:
 
 
 def test_a_flood_of_peers_is_one_gap_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network_fold, "MAX_PEERS", 3)
+    monkeypatch.setattr(connection_fold, "MAX_PEERS", 3)
     lines = [
         LogLine(kind="tcp", start=f"{minute * 60}.0", peer=f"10.0.0.{number}:80")
         for minute in (1, 2)

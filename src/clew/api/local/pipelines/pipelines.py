@@ -80,7 +80,7 @@ class LocalPipelines(Pipelines):
 
     def why(self, id: str) -> Why:  # noqa: A002
         from clew.documents.pipelines.runs import Fact, Why
-        from clew.pipelines.runner.local_artifacts import list_facts
+        from clew.pipelines.runner.unchanged_check import list_facts
 
         task = self.task(id)
         facts = list_facts(self._project.directory, self._project.settings, task.execution)

@@ -15,7 +15,7 @@ from clew.documents.executions.repeats import RepeatedRun, RepeatedTask, RepeatO
 from clew.documents.ids import TaskId, Uid
 from clew.documents.pipelines.runs import RunWithTasks, Task
 from clew.errors import UsageError
-from clew.prov.queries.repeats import store_repeat
+from clew.prov.queries.repeat_results import store_repeat
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState

@@ -26,7 +26,7 @@ from clew.store.errors import from_os
 
 if TYPE_CHECKING:
     from clew.api.project import Project
-    from clew.documents.executions.transfers import Transfer
+    from clew.documents.executions.push_pull import Transfer
 
 _SCANNED = 1 << 20
 """Bytes: a file of the user's that is larger is not searched for secrets."""

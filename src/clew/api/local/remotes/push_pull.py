@@ -27,7 +27,7 @@ from clew.api.local.remotes.remote_documents import (
     read_documents,
     sort_by_age,
 )
-from clew.documents.executions.transfers import Transfer
+from clew.documents.executions.push_pull import Transfer
 from clew.documents.ids import Digest, Uid
 from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch

@@ -32,7 +32,7 @@ def command(target: str, namespace: str | None, delete: bool, as_json: bool) -> 
 
     require_kubernetes()
     from clew.agents.pod.file_sidecar_names import ANNOTATION, SIDECAR
-    from clew.agents.pod.recreated_pod import copy_pod
+    from clew.agents.pod.replacement_pod import copy_pod
     from clew.errors import NotAllowed, UsageError
     from clew.kube.objects import controller_of
     from clew.kube.pod_replacement import OWNERS, PodReplacement

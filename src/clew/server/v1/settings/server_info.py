@@ -3,7 +3,7 @@
 import socket
 
 import clew
-from clew.db.database_label import name_database
+from clew.db.display_name import name_database
 from clew.documents.project.web_settings import ServerInfo
 from clew.server.v1.dependencies import ServiceDep
 from clew.server.v1.document_router import DocumentRouter

@@ -12,7 +12,7 @@ import msgspec
 from clew.documents.ids import Locator
 from clew.prov.events import AnyEvent, Used, Version
 from clew.witness.object_stores.access_log import LogLine
-from clew.witness.object_stores.peers import find_peers
+from clew.witness.object_stores.connected_peers import find_peers
 from clew.witness.object_stores.pod_context import PodContainer, PodContext
 from clew.witness.object_stores.summaries import MINUTE
 

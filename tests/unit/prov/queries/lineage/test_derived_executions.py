@@ -8,7 +8,7 @@ from clew.documents.executions.summary import Relatives
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.files import list_files
-from clew.prov.queries.lineage.execution_derivations import Derivations
+from clew.prov.queries.lineage.derived_executions import Derivations
 
 DATA = "these bytes are long enough not to be equal by chance: " + "0123456789" * 3
 
