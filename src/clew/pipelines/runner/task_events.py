@@ -179,7 +179,7 @@ def _references(artifacts: dict[str, list[Artifact]]) -> dict[str, list[dict[str
 
 
 def _description(artifact: Artifact) -> dict[str, Any]:
-    """An artifact; `event_journal.complete_artifacts` adds the digest and size of its file."""
+    """An artifact; `pending_events.complete_artifacts` adds the digest and size of its file."""
     path = artifact.get("custom_path")
     return {
         "name": artifact["name"],

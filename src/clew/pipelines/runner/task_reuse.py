@@ -3,7 +3,7 @@
 The static key (code, function, parameters, content of declared inputs, declared outputs) finds
 earlier tasks. The first one whose recorded facts all still hold is reused, with its outputs. When
 in doubt, the task runs. Which facts there are, and how they are checked, depends on where the tasks
-run (`local_artifacts`, `pods.pod_reuse`).
+run (`unchanged_check`, `pods.pod_reuse`).
 """
 
 from __future__ import annotations

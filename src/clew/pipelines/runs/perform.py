@@ -204,7 +204,7 @@ def resume_record(
 ) -> str:
     """Resume a run whose record is not successful, whatever its request says."""
     from clew.pipelines.run_directory import PIPELINE, RUNS
-    from clew.pipelines.runner import event_journal
+    from clew.pipelines.runner import pending_events
     from clew.pipelines.spec import parser
     from clew.pipelines.spec.values import Values
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
@@ -214,7 +214,7 @@ def resume_record(
 
     check_ready()
     recover(project.directory, project.settings)
-    event_journal.fold_pending(project.directory, project.settings, uid)
+    pending_events.fold_pending(project.directory, project.settings, uid)
     graph = project.graph
     record = get_run_summary(graph, uid, alive=project.is_alive)
     check_resumable(record)

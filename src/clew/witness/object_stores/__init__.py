@@ -7,7 +7,7 @@
     summaries        how many requests, bytes and ranges there were, by the minute
     pod_context      the Pod that the log belongs to, and the container that made a request
     object_fold      requests to an object store as events; object_facts: about one object
-    connection_fold  other traffic as events; connected_peers: what a Pod connects to besides object stores
+    connection_fold  other traffic as events; connected_peers: their other ends
     traffic_fold     lines to events, by these two
 
 Never reads a file or asks Kubernetes: `agents.sidecars` follows the logs and acts on the results.
