@@ -243,5 +243,5 @@ def test_a_mount_is_found_where_it_is_after_the_runtime_changed_the_root(before:
         assert mount_id(opened) == entry.id
     finally:
         os.close(opened)
-    with pytest.raises(OSError, match=r"No such file|another mount covers"):
+    with pytest.raises(FileNotFoundError):  # as while the root changes
         open_mount(os.getpid(), entry._replace(point=before, id=0))

@@ -165,7 +165,8 @@ def _mark(container: WatchedContainer, planned: PlannedMount, entry: MountEntry)
 def open_mount(pid: int, entry: MountEntry) -> int:
     """Open the root of a mount of a process, as a descriptor of a path. The path may have changed
     since the table was read, when the runtime made the container's root that of the process: then
-    there is nothing at the old path, or the directory on which it was mounted."""
+    there is nothing at the old path, or the directory on which it was mounted. FileNotFoundError:
+    the process cannot reach the mount. While its root changes, it can reach neither path."""
     failed: OSError
     try:
         opened = open_in_root(pid, entry.point, os.O_PATH, resolve=NO_SYMLINKS)
@@ -176,7 +177,9 @@ def open_mount(pid: int, entry: MountEntry) -> int:
             return opened
         os.close(opened)
         failed = OSError(f"another mount covers {os.fsdecode(entry.point)}")
-    moved = next((one for one in read_mounts(pid) if one.id == entry.id), entry)
+    moved = next((one for one in read_mounts(pid) if one.id == entry.id), None)
+    if moved is None:
+        raise FileNotFoundError(errno.ENOENT, "it is not mounted in the container")
     if moved.point == entry.point:
         raise failed
     return open_mount(pid, moved)
