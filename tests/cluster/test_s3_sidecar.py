@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 from tests.cluster.kube import Kube, pod
 from tests.cluster.location import require_local_cluster
-from tests.cluster.sidecars import INJECT, ONE_WEBHOOK, install_webhook, select_namespace
+from tests.cluster.sidecars import (
+    INJECT,
+    ONE_WEBHOOK,
+    install_webhook,
+    select_namespace,
+    wait_for_webhook,
+)
 from tests.kept_bytes import read_kept
 from tests.local.s3_sidecar import KEY, SECRET
 from tests.wait import wait_until
@@ -248,6 +254,7 @@ def test_an_outage_of_the_webhook_is_said_and_concerns_no_other_pod(
         wait_until("the gap arrives", lambda: agents.events(uid))
     gaps = [event.why for event in agents.events(uid) if isinstance(event, Gap)]
     assert gaps == ["the Pod was selected, and admitted without the sidecar"]
+    wait_for_webhook(inject, kube)
     kube.run(pod("later", "true"))
     init = kube.get("pod", "later")["spec"]["initContainers"]
     assert CONTAINER in [one["name"] for one in init]
