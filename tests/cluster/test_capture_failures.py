@@ -250,7 +250,8 @@ def test_without_failures_every_access_is_seen(capture: Capture, without_failure
 
 
 @ALONE
-@pytest.mark.parametrize("outage", [0, pytest.param(60, marks=pytest.mark.heavy)])
+@pytest.mark.heavy
+@pytest.mark.parametrize("outage", [0, 60])
 def test_failures_do_not_change_the_graph(
     capture: Capture, without_failures: Kube, outage: int
 ) -> None:
