@@ -8,7 +8,7 @@ nothing about Kubernetes or pipelines. Imported by the packages above.
     recovery           completes the records of executions whose recorder was killed
     nested_exec        `clew exec` inside another execution
     spool_directories  where executions spool their traces, and which of them still run
-    trace_follower, content_ingest   store the files that a trace names, while it grows
+    trace_follower     stores the files that a trace names, while it grows
     execution_events   the events of the recorder itself: start, output, end
     graph_access, record_errors      a database that does not answer, and other faults
     launch             starts a command under the tracer

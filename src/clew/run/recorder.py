@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-from collections.abc import Callable, Sequence
-from enum import Enum, auto
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clew import db, disk_reserve
@@ -35,69 +33,27 @@ from clew.prov.queries.executions import get_execution
 from clew.prov.queries.formats import execution_id
 from clew.redaction import Redactor
 from clew.redaction.names import escape_glob
-from clew.run import execution_events, record_errors, recovery, spool_directories
+from clew.run import execution_events, record_errors, recovery
 from clew.run.graph_access import GraphAccess
 from clew.run.launch import signal_forwarding, tracer_process
-from clew.run.launch.execution_host import ExecutionHost, LaunchOptions, LocalHost
+from clew.run.launch.execution_host import ExecutionHost, LaunchOptions
 from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.recording_result import RecordingResult, unfolded_execution
+from clew.run.spool_directories import Spool
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.trace_follower import TraceFollower
 from clew.settings import Settings
 from clew.store import Store
-from clew.witness import tracer_binary
 from clew.witness.syscalls.content_capture import ContentCapture
-from clew.witness.syscalls.trace_format import Exec, Reused
+from clew.witness.syscalls.trace_format import AnyRecord, Exec, Reused
 
 if TYPE_CHECKING:
     from clew.run.launch.skip_protocol import Decider, DecisionServer
     from clew.witness.syscalls.trace_conversion import TraceConverter
 
 
-class _Spool(Enum):
-    """The fate of the spool directory when the recording ends."""
-
-    REMOVE = auto()  # it holds nothing that recovery needs
-    RECOVER = auto()  # complete the record from it at once
-    KEEP = auto()  # recovery would fail now: leave it to a later one
-
-
-def execute(
-    directory: ProjectDirectory,
-    settings: Settings,
-    command: Sequence[str],
-    *,
-    name: str | None = None,
-    content: bool = True,
-    exclude: Sequence[str] = (),
-    pins: Pins = UNPINNED,
-    begun: Callable[[Uid], None] = lambda _: None,
-) -> RecordingResult:
-    """Run `command` on this machine and record it. `begun` gets the uid before the command starts.
-
-    Inside another execution no second record is made: the outer one already sees everything."""
-    outer = tracer_binary.find_outer_execution()
-    if outer is not None:
-        from clew.run import nested_exec  # rarely needed
-
-        ignored = nested_exec.list_ignored(name, content=content, exclude=exclude, pins=pins)
-        return nested_exec.run_nested(directory, settings, command, outer, ignored=ignored)
-    tracer_binary.require()
-    recording = Recording(
-        directory,
-        settings,
-        command,
-        host=LocalHost(settings),
-        name=name,
-        store_content=content,
-        exclude=exclude,
-        pins=pins,
-    )
-    return recording.run(begun)
-
-
-class Recording:
-    """The steps of one execution, and the state that they share.
+class CommandRecorder:
+    """Records one execution; `record` is all that callers need.
 
     `decider` answers the tracer which programs can be skipped. `label` names the first process in
     lineage where the command itself says little. `uid` is that of the new execution, if it was
@@ -146,84 +102,86 @@ class Recording:
         patience = db.PATIENCE if self._forget_incomplete else recovery.PATIENCE
         self._graph = GraphAccess(directory, settings, patience=patience)
 
-    def run(self, begun: Callable[[Uid], None] = lambda _: None) -> RecordingResult:
+    def record(self, begun: Callable[[Uid], None] = lambda _: None) -> RecordingResult:
         """Run and record the command. `begun` gets the uid before the command starts."""
         with record_errors.fail_before_start(self._directory):
-            for unrecovered in recovery.recover(self._directory, self._settings):
-                if unrecovered.database_unreachable:  # do not wait for the same database again
-                    hint = "check CLEW_GRAPH and that the server runs"
-                    self._graph.mark_unreachable(NoDatabase(unrecovered.why, hint=hint))
+            self._recover_killed()
             self._identity = record_errors.file_identity(self._directory.path)
-            self._lock = spool_directories.create_spool(self._directory, self._uid)
-            disk_reserve.make(self._directory.path)  # a full disk may have used it up
-        self._spool = self._directory.spool / self._uid
-        self._spool_state = _Spool.REMOVE
-        try:
-            with record_errors.fail_before_start(self._directory):
-                begun(self._uid)
-            return self._record()
-        finally:
-            if self._spool_state is _Spool.REMOVE:
-                shutil.rmtree(self._spool, ignore_errors=True)
-            os.close(self._lock)
-            self._host.close()
-            if self._spool_state is _Spool.RECOVER and not self._graph.unreachable:
-                recovery.recover(self._directory, self._settings)
+            self._spool = Spool(self._directory, self._uid)
+        with self._hold_spool(), self._open_store(begun):
+            try:
+                self._write_start()
+                status, follower = self._run_command()
+            except BaseException:
+                if not self._spool.needed:
+                    self._forget()
+                raise
+            return self._finish(follower, status=status)
 
-    def _record(self) -> RecordingResult:
+    # -- before the command
+
+    def _recover_killed(self) -> None:
+        """Complete the records of executions that were killed earlier."""
+        for unrecovered in recovery.recover(self._directory, self._settings):
+            if unrecovered.database_unreachable:  # do not wait for the same database again
+                hint = "check CLEW_GRAPH and that the server runs"
+                self._graph.mark_unreachable(NoDatabase(unrecovered.why, hint=hint))
+
+    @contextlib.contextmanager
+    def _hold_spool(self) -> Iterator[None]:
+        """Close the spool and the host after the body. After an error, complete the record at
+        once; after a result with a warning that would fail again, so a later recovery does it."""
+        try:
+            yield
+        except BaseException:
+            self._spool.close()
+            self._host.close()
+            if self._spool.needed and not self._graph.unreachable:
+                recovery.recover(self._directory, self._settings)
+            raise
+        self._spool.close()
+        self._host.close()
+
+    @contextlib.contextmanager
+    def _open_store(self, begun: Callable[[Uid], None]) -> Iterator[None]:
         with record_errors.fail_before_start(self._directory):
+            disk_reserve.make(self._directory.path)  # a full disk may have used it up
+            begun(self._uid)
             self._store = Store(self._directory.store, lease=self._uid)
         try:
             self._contents = ContentCapture(
                 self._store,
-                spool=self._spool,
+                spool=self._spool.path,
                 store_content=self._store_content,
                 exclude=self._not_stored,
             )
-            with record_errors.fail_before_start(self._directory):
-                self._write_start()
-            try:
-                status, follower = self._run_command()
-            except BaseException:
-                if self._spool_state is _Spool.REMOVE:
-                    self._forget()
-                raise
-            complete = record_errors.is_complete(follower.records)
-            if complete and not any(isinstance(r, Exec | Reused) for r in follower.records):
-                self._forget()
-                raise record_errors.cannot_start_error(self._command[0], status)
-            return self._finish(follower, status=status, complete=complete)
+            yield
         finally:
             with contextlib.suppress(ClewError):  # a failed write was reported already
                 self._store.close()
 
-    # -- before the command
-
     def _write_start(self) -> None:
-        self._start = execution_events.build_start(
-            self._uid,
-            self._host,
-            self._redactor,
-            self._command,
-            name=self._name,
-            pins=self._pins,
-        )
-        self._write_note({}, forget_incomplete=True)  # until the command starts
-        if self._name is not None:
-            check_name(self._name)
-        derivation = self._host.derivation
-        parent = derivation.parent if derivation else None
-        try:
-            with self._graph.open() as graph:
-                self._number = graph.begin(self._uid, name=self._name, parent=parent)
-                graph.fold([self._start.event])
-        except NoDatabase:
-            if self._forget_incomplete:
-                raise
-        except BaseException:
-            if self._number is not None:
-                self._forget()
-            raise
+        with record_errors.fail_before_start(self._directory):
+            self._start = execution_events.build_start(
+                self._uid,
+                self._host,
+                self._redactor,
+                self._command,
+                name=self._name,
+                pins=self._pins,
+            )
+            self._write_note({}, forget_incomplete=True)  # until the command starts
+            if self._name is not None:
+                check_name(self._name)
+            derivation = self._host.derivation
+            parent = derivation.parent if derivation else None
+            try:
+                with self._graph.open() as graph:
+                    self._number = graph.begin(self._uid, name=self._name, parent=parent)
+                    graph.fold([self._start.event])
+            except NoDatabase:
+                if self._forget_incomplete:
+                    raise
 
     def _write_note(self, streams: dict[str, str], *, forget_incomplete: bool) -> None:
         note = recovery.RecoveryNote(
@@ -236,26 +194,28 @@ class Recording:
             label=self._label,
             forget_incomplete=forget_incomplete,
         )
-        recovery.write_note(self._spool, note)
+        recovery.write_note(self._spool.path, note)
 
     def _forget(self) -> None:
         """Remove the execution from the graph: its command never started. If the graph cannot be
         written now, the note makes recovery remove it."""
-        self._spool_state = _Spool.RECOVER
+        if self._number is None:
+            return
+        self._spool.needed = True
         with contextlib.suppress(OSError):
             self._write_note({}, forget_incomplete=True)
         with contextlib.suppress(ClewError), self._graph.open() as graph:
             graph.withdraw(self._uid)
-            self._spool_state = _Spool.REMOVE
+            self._spool.needed = False
 
     # -- while the command runs
 
     def _run_command(self) -> tuple[int, TraceFollower]:
         demand = StdinDemand()
-        trace = self._spool / "trace"
+        trace = self._spool.path / "trace"
         with record_errors.fail_before_start(self._directory):
             self._captured = captured = self._host.prepare(
-                self._spool,
+                self._spool.path,
                 redactor=self._redactor,
                 limit=self._directory.stream_limit,
                 demand=demand,
@@ -270,7 +230,7 @@ class Recording:
                 LaunchOptions(
                     command=self._command,
                     trace=trace,
-                    spool=self._spool if self._store_content else None,
+                    spool=self._spool.path if self._store_content else None,
                     notify=notify,
                     exclude=self._exclude,
                     streams=captured,
@@ -279,10 +239,10 @@ class Recording:
                     ask=server.descriptor if server else None,
                 )
             )
-            self._spool_state = _Spool.RECOVER
+            self._spool.needed = True  # from now on there is a record to complete
             os.close(notify)
             captured.started()
-            files, known = self._host.open_files()
+            files, known = self._host.finish_start()
             self._contents.use_files(files, known)
             follower.start()
             if server is not None:
@@ -296,17 +256,25 @@ class Recording:
             if server is not None:
                 server.finish()
             captured.finish()
+        follower.finish()
         if server is not None and server.failure is not None:
-            self._forget()
+            self._spool.needed = False
             raise record_errors.as_clew_error(server.failure)
-        records = follower.finish()
-        if status > 0 and not records:  # the tracer never started the command
-            self._forget()
+        self._check_trace(status, follower.records)
+        return status, follower
+
+    def _check_trace(self, status: int, records: list[AnyRecord]) -> None:
+        """Fail if the tracer failed, or if no program started: then there is nothing to record."""
+        if status > 0 and not records:
+            self._spool.needed = False
             full = record_errors.disk_full_error(self._directory.path)
             raise full or self._host.untraceable_error()
         shown = self._uid if self._number is None else execution_id(self._number)
         record_errors.check_tracer(status, records, shown)
-        return status, follower
+        ran = any(isinstance(record, Exec | Reused) for record in records)
+        if not ran and record_errors.is_complete(records):
+            self._spool.needed = False
+            raise record_errors.cannot_start_error(self._command[0], status)
 
     def _create_converter(self) -> TraceConverter:
         from clew.witness.syscalls.trace_conversion import TraceConverter  # while the command runs
@@ -332,22 +300,22 @@ class Recording:
 
     # -- after the command
 
-    def _finish(self, follower: TraceFollower, *, status: int, complete: bool) -> RecordingResult:
+    def _finish(self, follower: TraceFollower, *, status: int) -> RecordingResult:
         """Fold the record. The command has ended and keeps its status, so a fault is a warning.
         A repeat is recorded completely or not at all, so its faults are errors."""
         events: list[AnyEvent] = []
         warning: ClewError | None = None
         try:
-            events, warning = self._build_events(follower, status=status, complete=complete)
+            events, warning = self._build_events(follower, status=status)
             if warning is not None and self._forget_incomplete:
                 raise warning
             if len(events) > FOLD_BATCH:  # several transactions: a kill between two loses nothing
-                recovery.write_events(self._spool, events)
+                recovery.write_events(self._spool.path, events)
             with self._graph.open() as graph:
                 graph.fold(events)
                 execution = get_execution(graph, self._uid, alive=lambda _: False)
             self._check_project_exists()
-            self._spool_state = _Spool.REMOVE
+            self._spool.needed = False
         except BaseException as error:  # also a bug in Clew, or an interrupt
             if self._forget_incomplete and isinstance(error, Exception):
                 full = record_errors.disk_full_error(self._directory.path)
@@ -355,8 +323,6 @@ class Recording:
             ended = self._save_events(events)
             if not isinstance(error, Exception):
                 raise
-            if self._spool_state is _Spool.RECOVER:
-                self._spool_state = _Spool.KEEP
             execution = unfolded_execution(
                 self._uid, self._command, number=self._number, name=self._name, ended=ended
             )
@@ -367,7 +333,7 @@ class Recording:
         """Save the events to the spool for recovery; return the `ended` event if that worked."""
         if events:
             with contextlib.suppress(OSError):
-                recovery.write_events(self._spool, events)
+                recovery.write_events(self._spool.path, events)
                 last = events[-1]
                 return last if isinstance(last, Ended) else None
         return None
@@ -376,14 +342,13 @@ class Recording:
         """Raise if the project was removed: SQLite writes to a deleted file without an error. The
         caller turns the error into a warning."""
         if record_errors.file_identity(self._directory.path) != self._identity:
-            self._spool_state = _Spool.REMOVE
             raise NotFound(
                 f"{self._directory.path} was removed while the command ran, and the record with it",
                 hint="clew init makes a new project",
             )
 
     def _build_events(
-        self, follower: TraceFollower, *, status: int, complete: bool
+        self, follower: TraceFollower, *, status: int
     ) -> tuple[list[AnyEvent], ClewError | None]:
         """Convert the trace to events and store the bytes they name. The warning says what is
         missing in the record."""
@@ -398,7 +363,7 @@ class Recording:
             self._captured,
             self._contents.failure or follower.failure,
             status=status,
-            complete=complete,
+            complete=record_errors.is_complete(follower.records),
             packages=self._host.packages,
             label=self._label,
             store_content=self._store_content,

@@ -23,9 +23,23 @@ _MOVED = f".{os.urandom(8).hex()}-"
 """Prefix of directories that are being removed."""
 
 
-def create_spool(directory: ProjectDirectory, uid: Uid) -> int:
-    """Create the spool directory of a new execution and lock it until the returned descriptor is
-    closed."""
+class Spool:
+    """The spool directory of a new execution, and its lock, until `close`."""
+
+    def __init__(self, directory: ProjectDirectory, uid: Uid) -> None:
+        self.path = directory.spool / uid
+        self.needed = False
+        """Whether the record must still be completed from it: `close` leaves it then."""
+        self._lock = _create_locked(directory, uid)
+
+    def close(self) -> None:
+        if not self.needed:
+            shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _create_locked(directory: ProjectDirectory, uid: Uid) -> int:
+    """Create the spool directory; the descriptor holds its lock."""
     spool = directory.spool / uid
     while True:
         draft, descriptor = create_scratch(directory, uid)

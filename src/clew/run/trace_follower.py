@@ -30,12 +30,11 @@ class TraceFollower:
     def start(self) -> None:
         self._thread.start()
 
-    def finish(self) -> list[AnyRecord]:
-        """Wait for the end of the trace; return all records in order."""
+    def finish(self) -> None:
+        """Wait for the end of the trace, and sort the records."""
         self._thread.join()
         self._trace.close()
         self.records = sort_records(self.records)
-        return self.records
 
     def _run(self) -> None:
         try:

@@ -1,6 +1,5 @@
 """What a dead recorder left is told once, by whoever comes first, with its own settings."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -16,8 +15,9 @@ from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Ended, Gap, Started
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import list_executions
-from clew.run import recovery, spool_directories
+from clew.run import recovery
 from clew.run.recovery import RecoveryNote
+from clew.run.spool_directories import Spool
 
 
 @pytest.fixture
@@ -27,8 +27,9 @@ def directory(tmp_path: Path) -> ProjectDirectory:
 
 def dead(directory: ProjectDirectory, uid: str, *, events: list[AnyEvent] | None = None) -> Path:
     """An execution whose recorder died: with its events, or with nothing but a note."""
-    lock = spool_directories.create_spool(directory, uid)
-    place = directory.spool / uid
+    spool = Spool(directory, uid)
+    spool.needed = True
+    place = spool.path
     started = Started(
         execution=uid, n=1, at=1, activity=uid, kind="execution", command=("true",), cwd="/"
     )
@@ -38,7 +39,7 @@ def dead(directory: ProjectDirectory, uid: str, *, events: list[AnyEvent] | None
     recovery.write_note(place, words)
     if events is not None:
         recovery.write_events(place, events)
-    os.close(lock)
+    spool.close()
     return place
 
 
@@ -81,14 +82,16 @@ def test_a_complete_record_gets_no_gap(directory: ProjectDirectory) -> None:
 
 
 def test_the_living_are_left_alone(directory: ProjectDirectory) -> None:
-    lock = spool_directories.create_spool(directory, "b" * 32)
+    spool = Spool(directory, "b" * 32)
     assert recovery.recover(directory, environment.load()) == []
     assert (directory.spool / ("b" * 32)).exists()
-    os.close(lock)
+    spool.close()
 
 
 def test_before_anything_began_nothing_is_told(directory: ProjectDirectory) -> None:
-    os.close(spool_directories.create_spool(directory, "c" * 32))
+    spool = Spool(directory, "c" * 32)
+    spool.needed = True
+    spool.close()
     (directory.spool / f".{'d' * 32}").mkdir()  # killed while it made its directory
     assert recovery.recover(directory, environment.load()) == []
     assert states(directory) == []

@@ -9,6 +9,7 @@ import pytest
 from clew import project_directory as directories
 from clew.project_directory import ProjectDirectory
 from clew.run import spool_directories
+from clew.run.spool_directories import Spool
 
 
 @pytest.fixture
@@ -16,16 +17,23 @@ def directory(tmp_path: Path) -> ProjectDirectory:
     return directories.create(tmp_path)
 
 
+def leave_spool(directory: ProjectDirectory, uid: str) -> None:
+    """Leave the spool of a recorder that was killed."""
+    spool = Spool(directory, uid)
+    spool.needed = True
+    spool.close()
+
+
 def test_alive_is_who_holds_its_lock(directory: ProjectDirectory) -> None:
     assert not spool_directories.is_alive(directory, "nobody")
-    held = spool_directories.create_spool(directory, "someone")
+    spool = Spool(directory, "someone")
     assert spool_directories.is_alive(directory, "someone")
-    os.close(held)
+    spool.close()
     assert not spool_directories.is_alive(directory, "someone")
 
 
 def test_two_who_look_do_not_take_each_other_for_the_recorder(directory: ProjectDirectory) -> None:
-    os.close(spool_directories.create_spool(directory, "dead"))
+    leave_spool(directory, "dead")
     wrong = []
 
     def look() -> None:
@@ -40,9 +48,10 @@ def test_two_who_look_do_not_take_each_other_for_the_recorder(directory: Project
 
 
 def test_the_living_are_not_claimed(directory: ProjectDirectory) -> None:
-    held = spool_directories.create_spool(directory, "someone")
-    assert spool_directories.claim_killed(directory.spool / "someone") is None
-    os.close(held)
+    spool = Spool(directory, "someone")
+    assert spool_directories.claim_killed(spool.path) is None
+    spool.needed = True
+    spool.close()
     claimed = spool_directories.claim_killed(directory.spool / "someone")
     assert claimed is not None
     assert spool_directories.claim_killed(directory.spool / "someone") is None  # one at a time
@@ -74,17 +83,17 @@ def test_a_new_one_is_never_seen_without_its_lock(directory: ProjectDirectory) -
     thread.start()
     try:
         for number in range(300):
-            held = spool_directories.create_spool(directory, f"x{number}")
+            spool = Spool(directory, f"x{number}")
             assert spool_directories.is_alive(directory, f"x{number}")
             assert (directory.spool / f"x{number}" / "lock").exists()
-            os.close(held)
+            spool.close()
     finally:
         over.set()
         thread.join()
 
 
 def test_only_its_owner_may_look_inside(directory: ProjectDirectory) -> None:
-    os.close(spool_directories.create_spool(directory, "mine"))
+    leave_spool(directory, "mine")
     assert (directory.spool / "mine").stat().st_mode & 0o077 == 0
     assert (directory.spool / "mine" / "lock").stat().st_mode & 0o077 == 0
 

@@ -94,7 +94,7 @@ class LocalProject(ProjectState, Project):
         pin: Iterable[str] = (),
         progress: Progress = ignore_progress,
     ) -> Outcome:
-        from clew.api.local.recording import record_command
+        from clew.api.local.exec import record_command
 
         return record_command(
             self,

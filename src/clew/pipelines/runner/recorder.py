@@ -6,7 +6,6 @@ A thread collects what happens and writes it in batches, so that tasks do not wa
 import itertools
 import os
 import queue
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,8 +26,9 @@ from clew.pipelines.spec.values import Values
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.queries.formats import run_id
-from clew.run import malloc_trim, spool_directories
+from clew.run import malloc_trim
 from clew.run.session.worker_session import WorkerSession
+from clew.run.spool_directories import Spool
 from clew.settings import Settings
 from clew.store.errors import from_os
 
@@ -79,8 +79,8 @@ class Recorder:
         self._written = 0
         self._caught_up = threading.Condition()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._lock = spool_directories.create_spool(directory, self.uid)
-        self.logs = LiveLogs(directory.spool / self.uid)
+        self._spool = Spool(directory, self.uid)
+        self.logs = LiveLogs(self._spool.path)
 
     @property
     def id(self) -> RunId:
@@ -118,8 +118,7 @@ class Recorder:
             raise self.failure
 
     def close(self) -> None:
-        shutil.rmtree(self._directory.spool / self.uid, ignore_errors=True)
-        os.close(self._lock)
+        self._spool.close()
 
     def run_started(self, name: str, inputs: Values, tasks: Iterable[str], **more: Any) -> None:
         event = task_events.run_started(self.uid, name=name, inputs=inputs, tasks=tasks, **more)

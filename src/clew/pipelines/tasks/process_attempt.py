@@ -29,7 +29,7 @@ from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
 from clew.run.launch.execution_host import LaunchOptions, LocalHost
-from clew.run.recorder import Recording
+from clew.run.recorder import CommandRecorder
 from clew.run.session.worker_session import WorkerSession
 from clew.run.stdio import streams
 from clew.run.stdio.stdin_demand import StdinDemand
@@ -154,9 +154,9 @@ class ProcessAttempt(AttemptOnThisMachine):
         if self._stopped:
             return TaskResult(error=STOPPED)
         try:
-            ran = Recording(
+            ran = CommandRecorder(
                 self._project, self._settings, command, host=self._host, label=self._files.name
-            ).run()
+            ).record()
         finally:
             output = self._host.take_output()
             if self.container is not None:

@@ -144,7 +144,7 @@ class DiagnosticRunner:
         kept.started()
         in_time = False
         try:
-            sandbox.open_files()
+            sandbox.finish_start()
             in_time = _ends_within(tracer, seconds)
         finally:
             if not in_time:

@@ -22,7 +22,7 @@ from clew.run import recovery, spool_directories
 from clew.run.launch.execution_host import Derivation
 from clew.run.launch.pins import Pins
 from clew.run.launch.skip_protocol import Decider
-from clew.run.recorder import Recording
+from clew.run.recorder import CommandRecorder
 from clew.run.recording_result import RecordingResult
 from clew.settings import Settings
 from clew.store import Store
@@ -106,7 +106,7 @@ class ReplayRunner:
                 devices=plan.devices,
             )
             sandbox = Sandbox(root, config, scratch / "sandbox", boot=secrets.token_hex(4))
-            return Recording(
+            return CommandRecorder(
                 self.directory,
                 self.settings,
                 plan.command,
@@ -116,7 +116,7 @@ class ReplayRunner:
                 pins=Pins.recorded(plan.facets) if pins is None else pins,
                 decider=decider,
                 uid=uid,
-            ).run()
+            ).record()
 
     def _check_owner(self) -> None:
         """Only the project's owner can repeat: in a user namespace the files of other users have no

@@ -227,7 +227,7 @@ class Sandbox:
         self._mounts[descriptor] = how, path
         return f"/proc/self/fd/{descriptor}"
 
-    def open_files(self) -> tuple[Confined, Mapping[FileState, Digest]]:
+    def finish_start(self) -> tuple[Confined, Mapping[FileState, Digest]]:
         """Wait until the overlay is mounted, open its root, and let the command start."""
         try:
             with open(self._status_fd, "rb", closefd=False) as status_file:

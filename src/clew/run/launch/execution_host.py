@@ -104,9 +104,9 @@ class ExecutionHost(Protocol):
     def target(self, root: int | None) -> int | None:
         """The process that gets forwarded signals; `root` is the command in the trace."""
 
-    def open_files(self) -> tuple[Confined, Mapping[FileState, Digest]]:
-        """After the start: the command's files, and the known digests of some. In a sandbox, the
-        command waits for this call."""
+    def finish_start(self) -> tuple[Confined, Mapping[FileState, Digest]]:
+        """Let the command go on; in a sandbox it waits for this call. Return access to its files,
+        and the known digests of some."""
 
     def untraceable_error(self) -> RecordingFailed:
         """The error to report if the command never started."""
@@ -173,7 +173,7 @@ class LocalHost:
     def target(self, root: int | None) -> int | None:
         return root
 
-    def open_files(self) -> tuple[Confined, Mapping[FileState, Digest]]:
+    def finish_start(self) -> tuple[Confined, Mapping[FileState, Digest]]:
         return HOST, {}
 
     def untraceable_error(self) -> RecordingFailed:

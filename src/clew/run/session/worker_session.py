@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import threading
@@ -26,14 +25,15 @@ from clew.errors import ClewError, RecordingFailed
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
-from clew.run import execution_events, record_errors, spool_directories
-from clew.run.content_ingest import ContentIngest
+from clew.run import execution_events, record_errors
 from clew.run.launch import tracer_process
 from clew.run.launch.execution_host import LaunchOptions, LocalHost
 from clew.run.launch.pins import UNPINNED
+from clew.run.session.capture_queue import CaptureQueue
 from clew.run.session.forked_task import ForkedTask
 from clew.run.session.task_stdio import OutputReader
 from clew.run.session.trace_branches import TraceBranch, TraceSplitter
+from clew.run.spool_directories import Spool
 from clew.run.stdio import streams
 from clew.settings import Settings
 from clew.store import Store
@@ -95,17 +95,17 @@ class WorkerSession:
     def start(self) -> None:
         """Start the command; call `await_ready` before `send`."""
         with record_errors.fail_before_start(self._directory):
-            self._held = spool_directories.create_spool(self._directory, self.uid)
-            self._spool = self._directory.spool / self.uid
+            self._spool = Spool(self._directory, self.uid)
+            self._spool.needed = True
             self._store = Store(self._directory.store)
             directory, host = self._directory, self._host
             withheld = (*directory.exclude, *directory.credential_files(host.environ, host.cwd))
             self._contents = ContentCapture(
-                self._store, spool=self._spool, store_content=True, exclude=withheld
+                self._store, spool=self._spool.path, store_content=True, exclude=withheld
             )
-            self._ingest = ContentIngest(self._contents)
+            self._capture_queue = CaptureQueue(self._contents)
             self._kept = streams.recreate_streams(
-                self._spool,
+                self._spool.path,
                 _STREAMS,
                 redactor=self._redactor,
                 limit=self._directory.stream_limit,
@@ -115,14 +115,14 @@ class WorkerSession:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._socket = ours
             self._notify, notify = os.pipe()
-            self._trace = Trace(self._spool / "trace")
+            self._trace = Trace(self._spool.path / "trace")
             _, out, error = self._kept.descriptors
             self._kept.descriptors = (theirs.fileno(), out, error)
             self._tracer = self._host.start(
                 LaunchOptions(
                     command=self._command,
-                    trace=self._spool / "trace",
-                    spool=self._spool,
+                    trace=self._spool.path / "trace",
+                    spool=self._spool.path,
                     notify=notify,
                     exclude=self._directory.exclude,
                     streams=self._kept,
@@ -149,7 +149,7 @@ class WorkerSession:
             ready = b""
         if ready != b"ready":
             self.close()
-            printed = (self._spool / "stdout").read_text(errors="replace")[-300:]
+            printed = (self._spool.path / "stdout").read_text(errors="replace")[-300:]
             self.discard()
             raise RecordingFailed(
                 f"{self._command[0]} cannot run tasks: {printed.strip() or 'it ended'}",
@@ -200,8 +200,8 @@ class WorkerSession:
         """Remove the spool: everything is recorded."""
         with contextlib.suppress(ClewError):
             self._store.close()
-        shutil.rmtree(self._spool, ignore_errors=True)
-        os.close(self._held)
+        self._spool.needed = False
+        self._spool.close()
 
     # -- tasks
 
@@ -220,7 +220,7 @@ class WorkerSession:
         is called from another thread when the task has ended. `name` labels it in lineage."""
         self.count += 1
         self.unrecorded += 1
-        output = self._output_reader.open(self._spool / f"task-{self.count}")
+        output = self._output_reader.open(self._spool.path / f"task-{self.count}")
         heard(uid := Uid(os.urandom(16).hex()), output.capture.path)
         began = time.time_ns()
         socket.send_fds(self._socket, [message], [output.descriptor])
@@ -276,9 +276,9 @@ class WorkerSession:
             data = os.read(self._notify, 4096)
             self._silent = None
             new = self._trace.read()
-            self._ingest.add(new)
+            self._capture_queue.add(new)
             self._route(self._branches.add_records(new))
-            self._ingest.process()
+            self._capture_queue.process()
             if self._branches.exit is not None:
                 self._kill_tasks()
             if not data:
@@ -339,12 +339,12 @@ class WorkerSession:
         Content goes into the store; the caller flushes it before it folds the events."""
         assert task.branch is not None
         task.output.finish()
-        with self._ingest.paused():
+        with self._capture_queue.paused():
             events = (
                 [] if self._command_recorded else self._session_events.of_command(self._kept.names)
             )
             self._command_recorded = True
-            events += self._session_events.of_task(task, task.branch, self._ingest.failure)
+            events += self._session_events.of_task(task, task.branch, self._capture_queue.failure)
         self._branches.forget(task.branch)
         self.unrecorded -= 1
         task.output.capture.path.unlink(missing_ok=True)

@@ -12,8 +12,8 @@ from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_format import AnyRecord
 
 
-class ContentIngest:
-    """The queue of one trace."""
+class CaptureQueue:
+    """The queue of one trace, for one `ContentCapture`."""
 
     def __init__(self, contents: ContentCapture) -> None:
         self._contents = contents
