@@ -22,7 +22,7 @@ def run_traced(
         tracer=os.fspath(tracer_binary.TRACER),
         library=os.fspath(tracer_binary.LIBRARY),
         trace=os.fspath(folder / "trace"),
-        spool=None,
+        save_to=None,
         notify=-1,
         exclude=(),
         pin_clock=pins.clock,

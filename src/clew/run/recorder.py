@@ -151,7 +151,7 @@ class CommandRecorder:
         try:
             self._contents = ContentCapture(
                 self._store,
-                spool=self._spool.path,
+                saved=self._spool.path,
                 store_content=self._store_content,
                 exclude=self._not_stored,
             )
@@ -230,7 +230,7 @@ class CommandRecorder:
                 LaunchOptions(
                     command=self._command,
                     trace=trace,
-                    spool=self._spool.path if self._store_content else None,
+                    save_to=self._spool.path if self._store_content else None,
                     notify=notify,
                     exclude=self._exclude,
                     streams=captured,

@@ -28,6 +28,7 @@ from clew.run import execution_events, record_errors, spool_directories
 from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.store.errors import from_os
+from clew.tree_removal import remove_tree
 from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_format import AnyRecord, Trace, Variables, sort_records
 
@@ -108,7 +109,7 @@ def recover(directory: ProjectDirectory, settings: Settings) -> list[Unrecovered
             if not spool.name.startswith(spool_directories.DRAFT):
                 done = _complete_record(directory, settings, spool)
                 log.write(directory, "info", f"{done} {spool.name}")
-            spool_directories.remove_tree(spool)
+            remove_tree(spool)
         except (_NoGraph, NoDatabase) as error:
             log.write(directory, "warning", f"cannot recover {spool.name}: {error}")
             unreachable = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
@@ -198,7 +199,7 @@ def _build_events(
     uid = started.execution
     contents = ContentCapture(
         store,
-        spool=spool,
+        saved=spool,
         store_content=note.store_content,
         exclude=note.exclude,
         until=max((record.at for record in trace), default=0),

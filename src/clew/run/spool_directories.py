@@ -9,18 +9,18 @@ import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import shutil
-import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from clew.documents.ids import Uid
 from clew.project_directory import ProjectDirectory
+from clew.tree_removal import remove_tree
 
 DRAFT = "."
 """Prefix of directories that belong to no execution yet."""
 _CLAIM = "claim"
-_MOVED = f".{os.urandom(8).hex()}-"
-"""Prefix of directories that are being removed."""
 
 
 class Spool:
@@ -42,7 +42,7 @@ def _create_locked(directory: ProjectDirectory, uid: Uid) -> int:
     """Create the spool directory; the descriptor holds its lock."""
     spool = directory.spool / uid
     while True:
-        draft, descriptor = create_scratch(directory, uid)
+        draft, descriptor = _create_draft(directory, uid)
         try:
             draft.rename(spool)
             if os.fstat(descriptor).st_nlink:
@@ -53,8 +53,19 @@ def _create_locked(directory: ProjectDirectory, uid: Uid) -> int:
         os.close(descriptor)
 
 
-def create_scratch(directory: ProjectDirectory, name: str) -> tuple[Path, int]:
-    """Create a locked directory that belongs to no execution; recovery removes it after a crash."""
+@contextlib.contextmanager
+def hold_scratch(directory: ProjectDirectory) -> Iterator[Path]:
+    """Make a scratch directory and remove it after the body; recovery does that after a crash."""
+    scratch, lock = _create_draft(directory, secrets.token_hex(8))
+    try:
+        yield scratch
+    finally:
+        remove_tree(scratch)
+        os.close(lock)
+
+
+def _create_draft(directory: ProjectDirectory, name: str) -> tuple[Path, int]:
+    """Create a locked directory that belongs to no execution."""
     spool = directory.spool / f"{DRAFT}{name}"
     while True:
         spool.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,59 +77,6 @@ def create_scratch(directory: ProjectDirectory, name: str) -> tuple[Path, int]:
         if os.fstat(descriptor).st_nlink:
             return spool, descriptor
         os.close(descriptor)
-
-
-def remove_tree(spool: Path) -> None:
-    """Remove a directory, whatever its permissions are; of a symbolic link, only the link.
-
-    A command may have left directories deeper than the longest path. So each directory is moved to
-    the top before it is emptied.
-    """
-    with contextlib.suppress(OSError):
-        if not stat.S_ISDIR(os.lstat(spool).st_mode):
-            spool.unlink()
-            return
-        top = os.open(spool, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            _remove_contents(top)
-        finally:
-            os.close(top)
-        spool.rmdir()
-
-
-def _remove_contents(top: int) -> None:
-    waiting = _remove_files(top)
-    moved = 0
-    while waiting:
-        name = waiting.pop()
-        with contextlib.suppress(OSError):
-            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            directory = os.open(name, flags, dir_fd=top)
-            try:
-                for inner in _remove_files(directory):
-                    moved += 1
-                    to = f"{_MOVED}{moved}"
-                    with contextlib.suppress(OSError):
-                        os.rename(inner, to, src_dir_fd=directory, dst_dir_fd=top)
-                        waiting.append(to)
-            finally:
-                os.close(directory)
-            os.rmdir(name, dir_fd=top)
-
-
-def _remove_files(directory: int) -> list[str]:
-    """Remove all files, make the directories accessible, and return their names."""
-    directories: list[str] = []
-    with os.scandir(directory) as listed:
-        entries = list(listed)
-    for entry in entries:
-        with contextlib.suppress(OSError):
-            if entry.is_dir(follow_symlinks=False):
-                os.chmod(entry.name, 0o700, dir_fd=directory)
-                directories.append(entry.name)
-            else:
-                os.unlink(entry.name, dir_fd=directory)
-    return directories
 
 
 def list_spools(directory: ProjectDirectory) -> list[Path]:

@@ -35,7 +35,7 @@ def tracer_command(
     tracer: str,
     library: str | None,
     trace: str,
-    spool: str | None,
+    save_to: str | None,
     notify: int,
     exclude: Iterable[str],
     starter: int | None = None,
@@ -63,8 +63,8 @@ def tracer_command(
     arguments = [tracer, "--out", trace, "--notify", str(notify)]
     if starter is not None:
         arguments += ["--starter", str(starter)]
-    if spool is not None:
-        arguments += ["--spool", spool]
+    if save_to is not None:
+        arguments += ["--spool", save_to]
     if session:
         arguments += ["--session", "1"]
     if environment is not None:

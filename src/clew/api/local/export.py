@@ -116,17 +116,12 @@ def _dockerfile(project: ProjectState, text: str, directory: Path, say: Say) -> 
 
 def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
     from clew.replay.export.oci_image import write_image
-    from clew.run import spool_directories
+    from clew.run.spool_directories import hold_scratch
     from clew.store import Store
 
     portable = _portable(project, text, say)
-    scratch, lock = spool_directories.create_scratch(project.directory, secrets.token_hex(8))
-    try:
-        with Store(project.directory.store) as store:
-            write_image(portable, out, read=store.read, scratch=scratch)
-    finally:
-        spool_directories.remove_tree(scratch)
-        os.close(lock)
+    with hold_scratch(project.directory) as scratch, Store(project.directory.store) as store:
+        write_image(portable, out, read=store.read, scratch=scratch)
 
 
 def _runner(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:

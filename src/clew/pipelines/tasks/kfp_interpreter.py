@@ -96,7 +96,7 @@ class _KfpProbe:
                 tracer=os.fspath(tracer_binary.TRACER),
                 library=os.fspath(tracer_binary.LIBRARY),
                 trace=os.fspath(self._trace),
-                spool=None,
+                save_to=None,
                 notify=nothing,
                 exclude=(),
                 starter=os.getpid(),

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clew.errors import Busy, ClewError, NotAllowed
-from clew.run.spool_directories import remove_tree
 from clew.store.errors import from_os
+from clew.tree_removal import remove_tree
 
 _PREFIX = ".clew-checkout-"
 _RENAME_EXCHANGE = 2

@@ -13,6 +13,7 @@ import signal
 import stat
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,12 +28,13 @@ from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig
 from clew.replay.sandbox.file_cache import FileCache
 from clew.replay.sandbox.initial_files import make_listing_reader
-from clew.run import spool_directories
 from clew.run.launch import tracer_process
 from clew.run.launch.execution_host import Derivation, LaunchOptions
 from clew.run.launch.pins import Pins
+from clew.run.spool_directories import hold_scratch
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.store import Store
+from clew.tree_removal import remove_tree
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,15 @@ class DiagnosticRunner:
         self._end = time.monotonic() + seconds
 
     def __enter__(self) -> DiagnosticRunner:
-        self._scratch, self._lock = spool_directories.create_scratch(
-            self._directory, secrets.token_hex(8)
-        )
-        self._store = Store(self._directory.store)
+        with ExitStack() as stack:
+            self._scratch = stack.enter_context(hold_scratch(self._directory))
+            self._store = stack.enter_context(Store(self._directory.store))
+            self._held = stack.pop_all()
         self._read_listing = make_listing_reader(self._store)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._store.close()
-        spool_directories.remove_tree(self._scratch)
-        os.close(self._lock)
+        self._held.close()
 
     def plan(self, record: ExecutionRecord) -> RepeatPlan | None:
         """Plan a run of the record; None if it is impossible or needs a credential file that has
@@ -91,7 +91,7 @@ class DiagnosticRunner:
         except (ClewError, OSError):
             return None
         finally:
-            spool_directories.remove_tree(scratch)
+            remove_tree(scratch)
 
     def _run(
         self, plan: RepeatPlan, pins: Pins, scratch: Path, seconds: float
@@ -132,7 +132,7 @@ class DiagnosticRunner:
             LaunchOptions(
                 command=plan.command,
                 trace=scratch / "trace",
-                spool=None,
+                save_to=None,
                 notify=null,
                 exclude=(),
                 streams=kept,

@@ -4,10 +4,8 @@ The repeat is an execution like any other, with a parent and a kind. If it is ki
 removed: its files were only in its sandbox.
 """
 
-import contextlib
 import os
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +16,13 @@ from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig, require_sandbox
 from clew.replay.sandbox.file_cache import FileCache, hold_cache
 from clew.replay.sandbox.initial_files import Entry
-from clew.run import recovery, spool_directories
+from clew.run import recovery
 from clew.run.launch.execution_host import Derivation
 from clew.run.launch.pins import Pins
 from clew.run.launch.skip_protocol import Decider
 from clew.run.recorder import CommandRecorder
 from clew.run.recording_result import RecordingResult
+from clew.run.spool_directories import hold_scratch
 from clew.settings import Settings
 from clew.store import Store
 from clew.witness.environment import find_user_name
@@ -86,7 +85,7 @@ class ReplayRunner:
         with (
             Store(self.directory.store) as store,
             hold_cache(self.directory.cache),
-            self._scratch() as scratch,
+            hold_scratch(self.directory) as scratch,
         ):
             plan = _restore_appended_files(plan, store)
             root = FileCache(self.directory.cache, store).root(plan.initial_files)
@@ -128,16 +127,6 @@ class ReplayRunner:
                 f"{self.directory.path} belongs to {name}, and only {name} can repeat there",
                 hint=f"run this as {name}, or pull the execution into a project of your own",
             )
-
-    @contextlib.contextmanager
-    def _scratch(self) -> Iterator[Path]:
-        """Make a scratch directory. Recovery removes it if this process is killed."""
-        place, lock = spool_directories.create_scratch(self.directory, secrets.token_hex(8))
-        try:
-            yield place
-        finally:
-            spool_directories.remove_tree(place)
-            os.close(lock)
 
 
 def _restore_appended_files(plan: RepeatPlan, store: Store) -> RepeatPlan:

@@ -203,7 +203,7 @@ class Sandbox:
             trace=self._inherit(
                 os.open(options.trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             ),
-            spool=self._mount("--tree", options.spool) if options.spool else None,
+            save_to=self._mount("--tree", options.save_to) if options.save_to else None,
             notify=options.notify,
             exclude=options.exclude,
             environment=self._inherit(_write_environment(self.environ)),

@@ -21,11 +21,11 @@ from pathlib import Path
 from clew.documents.ids import Digest
 from clew.errors import ClewError, NoContent
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
-from clew.run.spool_directories import remove_tree
 from clew.safe_path import SafeDirectory
 from clew.store import Store
 from clew.store.errors import from_os
 from clew.store.types import parse_digest
+from clew.tree_removal import remove_tree
 
 State = tuple[int, int, int, int]
 """Inode number, size, modification and change time: what tells that a file is as it was made."""

@@ -47,7 +47,8 @@ class LaunchOptions(Struct, frozen=True):
 
     command: tuple[str, ...]
     trace: Path
-    spool: Path | None
+    save_to: Path | None
+    """Where the tracer saves files before they change."""
     notify: int
     exclude: tuple[str, ...]
     streams: Streams
@@ -151,7 +152,7 @@ class LocalHost:
             tracer=os.fspath(tracer_binary.TRACER),
             library=os.fspath(tracer_binary.LIBRARY),
             trace=os.fspath(options.trace),
-            spool=os.fspath(options.spool) if options.spool else None,
+            save_to=os.fspath(options.save_to) if options.save_to else None,
             notify=options.notify,
             exclude=options.exclude,
             starter=os.getpid(),

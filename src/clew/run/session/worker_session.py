@@ -101,7 +101,7 @@ class WorkerSession:
             directory, host = self._directory, self._host
             withheld = (*directory.exclude, *directory.credential_files(host.environ, host.cwd))
             self._contents = ContentCapture(
-                self._store, spool=self._spool.path, store_content=True, exclude=withheld
+                self._store, saved=self._spool.path, store_content=True, exclude=withheld
             )
             self._capture_queue = CaptureQueue(self._contents)
             self._kept = streams.recreate_streams(
@@ -122,7 +122,7 @@ class WorkerSession:
                 LaunchOptions(
                     command=self._command,
                     trace=self._spool.path / "trace",
-                    spool=self._spool.path,
+                    save_to=self._spool.path,
                     notify=notify,
                     exclude=self._directory.exclude,
                     streams=self._kept,

@@ -57,19 +57,20 @@ class ContentCapture:
         self,
         store: Store,
         *,
-        spool: Path,
+        saved: Path,
         store_content: bool,
         exclude: tuple[str, ...],
         until: int | None = None,
     ) -> None:
-        """`until`: the time of the last record, if the recorder was killed."""
+        """`saved`: the directory where the tracer saves files before they change. `until`: the time
+        of the last record, if the recorder was killed."""
         self._store = store
         self.files = HOST
         """The command's files, as its paths name them."""
         # files that were put there for the command, with content that is already stored
         self._provided: Mapping[FileState, Digest] = {}
         self._last_alive = until
-        self._spool = spool
+        self._saved = saved
         self._store_content = store_content
         self._is_excluded = make_credential_check(exclude)
         # opened through a link whose name is excluded
@@ -212,7 +213,7 @@ class ContentCapture:
             self.failure = self.failure or error
 
     def _store_saved(self, records: list[Saved]) -> None:
-        """Store the copies that the tracer made, and remove them from the spool."""
+        """Store the files that the tracer saved, and remove them."""
         wanted: dict[bool, list[tuple[ContentKey, bytes]]] = {True: [], False: []}
         done: list[bytes] = []
         for record in records:
@@ -221,7 +222,7 @@ class ContentCapture:
                 why = f"could not be saved before it changed: {os.strerror(record.error)}"
                 self._why_missing.setdefault(key, why)
                 continue
-            saved = os.fsencode(self._spool) + b"/" + record.name
+            saved = os.fsencode(self._saved) + b"/" + record.name
             try:
                 now = os.lstat(saved)
             except OSError as error:

@@ -145,7 +145,7 @@ class Net(Record, frozen=True, array_like=True, gc=False, tag=9):
 
 
 class Saved(Record, frozen=True, array_like=True, gc=False, tag=10):
-    """The tracer saved the content of a file in the spool before it was changed."""
+    """The tracer saved the content of a file before it was changed."""
 
     path: bytes
     file_stat: FileStat

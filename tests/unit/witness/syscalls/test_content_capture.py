@@ -18,8 +18,8 @@ def opened(path: bytes, file_stat: FileStat) -> Open:
     return Open(1, 0, 1, path, path, os.O_RDONLY, file_stat, None, 1)
 
 
-def contents(store: Store, spool: Path) -> ContentCapture:
-    return ContentCapture(store, spool=spool, store_content=True, exclude=())
+def contents(store: Store, directory: Path) -> ContentCapture:
+    return ContentCapture(store, saved=directory, store_content=True, exclude=())
 
 
 def test_the_content_of_a_stored_state_is_known_after_the_file_is_deleted(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_an_excluded_file_that_was_saved_before_a_change_is_not_stored(tmp_path:
     file_stat = file_stat_of(file.stat())
     (tmp_path / "saved").write_text("a secret")
     with Store(tmp_path / "store") as store:
-        capture = ContentCapture(store, spool=tmp_path, store_content=True, exclude=("*.key",))
+        capture = ContentCapture(store, saved=tmp_path, store_content=True, exclude=("*.key",))
         capture.follow([Saved(1, 0, 1, os.fsencode(file), file_stat, b"copy", b"saved", 0)])
         known = capture.known(file_stat)
         assert known is not None
@@ -69,5 +69,5 @@ def test_data_that_is_not_a_file_is_stored_in_one_call(tmp_path: Path) -> None:
         store.flush()
         assert kept == [f"blake3:{blake3(item).hexdigest()}" for item in data]
         assert [b"".join(store.read(digest)) for digest in kept] == data
-        nothing = ContentCapture(store, spool=tmp_path, store_content=False, exclude=())
+        nothing = ContentCapture(store, saved=tmp_path, store_content=False, exclude=())
         assert nothing.store_all(data) == [""] * 4

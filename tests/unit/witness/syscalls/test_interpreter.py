@@ -94,7 +94,7 @@ class Recorded:
             ignore=(),
             streams={},
         )
-        contents = ContentCapture(self.store, spool=self.saved(), store_content=False, exclude=())
+        contents = ContentCapture(self.store, saved=self.saved(), store_content=False, exclude=())
         in_order = sort_records(records)
         contents.follow(in_order)
         state = interpret(context, in_order, contents)

@@ -2,8 +2,6 @@
 another project, or the files that the execution wrote."""
 
 import json
-import os
-import secrets
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +15,7 @@ from clew.api.local.repeat import write_outputs
 from clew.errors import NotFound
 from clew.pipelines.runs import run_list
 from clew.project_directory import ProjectDirectory
-from clew.run import spool_directories
+from clew.run.spool_directories import hold_scratch
 from clew.server.v1.dependencies import ProjectDep
 from clew.server.v1.document_router import DocumentRouter
 from clew.server.v1.records.executions import Id
@@ -121,8 +119,7 @@ def download_outputs(project: ProjectDep, id: Id) -> Response:  # noqa: A002
 def _send(project: ProjectDirectory, name: str, write: Callable[[Path], None]) -> StreamingResponse:
     """Let `write` write a file or a directory, and send it. The open file stays readable after its
     directory is removed."""
-    scratch, lock = spool_directories.create_scratch(project, secrets.token_hex(8))
-    try:
+    with hold_scratch(project) as scratch:
         path = scratch / "result"
         write(path)
         if path.is_dir():
@@ -131,9 +128,6 @@ def _send(project: ProjectDirectory, name: str, write: Callable[[Path], None]) -
             path = scratch / "tar"
         file = path.open("rb")
         size = path.stat().st_size
-    finally:
-        spool_directories.remove_tree(scratch)
-        os.close(lock)
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',
         "Content-Length": str(size),
