@@ -23,7 +23,7 @@ from clew.errors import ClewError
 from clew.kube.tasks.task_pod import LOCK, READY, STATUS
 from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import ArtifactStore, StoredFile
-from clew.pipelines.pods.task_documents import TaskPlan, TaskResult
+from clew.pipelines.pods.task_documents import PodTaskResult, TaskPlan
 from clew.pipelines.pods.task_outputs import LeftFile, TaskOutputs
 
 _TRANSFERS = 4
@@ -137,7 +137,7 @@ def _is_begun(lock: int) -> bool:
 
 def _collect(
     store: ArtifactStore, place: str, plan: TaskPlan, inputs: Iterable[StoredFile]
-) -> TaskResult:
+) -> PodTaskResult:
     directory = os.fsencode(task_documents.data_path(place).removeprefix(task_documents.DATA))
     with TaskOutputs(task_documents.DATA) as left:
         output = _read_output(left, directory)
@@ -161,7 +161,7 @@ def _collect(
     artifacts: dict[str, list[StoredFile]] = {name: [] for name in plan.artifacts}
     for (name, _), file in zip(found, stored, strict=True):
         artifacts[name].append(file)
-    return TaskResult(
+    return PodTaskResult(
         output=output,
         texts=texts,
         inputs=tuple(inputs),

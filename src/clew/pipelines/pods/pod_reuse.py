@@ -11,7 +11,7 @@ from typing import Any
 from clew.errors import ClewError
 from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import SCHEME, ArtifactStore, StoredObject
-from clew.pipelines.pods.task_documents import TaskResult
+from clew.pipelines.pods.task_documents import PodTaskResult
 from clew.pipelines.spec.values import Artifact
 from clew.prov.queries.pipelines.finished_tasks import FinishedTask
 from clew.replay.reuse.reuse_types import ReuseCheck
@@ -27,7 +27,7 @@ class StoredArtifacts:
 
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
-        self._results: dict[str, TaskResult | None] = {}
+        self._results: dict[str, PodTaskResult | None] = {}
         self._known: dict[str, Any] = {}
 
     def identify(self, artifact: Artifact) -> Any:
@@ -66,7 +66,7 @@ class StoredArtifacts:
             return ReuseCheck(f"its outputs cannot be checked: {error.message}")
         return compare_outputs(result, now)
 
-    def _read_result(self, place: str) -> TaskResult | None:
+    def _read_result(self, place: str) -> PodTaskResult | None:
         if not place.startswith(SCHEME):
             return None
         if place not in self._results:
@@ -76,7 +76,7 @@ class StoredArtifacts:
         return self._results[place]
 
 
-def compare_outputs(result: TaskResult, now: Iterable[StoredObject]) -> ReuseCheck:
+def compare_outputs(result: PodTaskResult, now: Iterable[StoredObject]) -> ReuseCheck:
     """Compare what a task left with what is there now."""
     there = {one.url: one for one in now}
     files = [file for several in result.artifacts.values() for file in several]

@@ -53,7 +53,7 @@ class TaskPlan(Struct, frozen=True, kw_only=True):
     """Of a Python component."""
 
 
-class TaskResult(Struct, frozen=True, kw_only=True):
+class PodTaskResult(Struct, frozen=True, kw_only=True):
     """What a task that succeeded left."""
 
     output: dict[str, Any]
@@ -76,8 +76,8 @@ def decode_plan(data: bytes) -> TaskPlan:
     return msgspec.json.decode(data, type=TaskPlan)
 
 
-def decode_result(data: bytes) -> TaskResult:
-    return msgspec.json.decode(data, type=TaskResult)
+def decode_result(data: bytes) -> PodTaskResult:
+    return msgspec.json.decode(data, type=PodTaskResult)
 
 
 def data_path(url: str) -> str:

@@ -125,7 +125,7 @@ def _list_statements(graph: Graph, text: str) -> Iterator[Statement]:
         attributes: list[tuple[str, Value]] = [
             ("prov:type", Name("clew:SameContent")),
             ("clew:observed", False),
-            *((f"clew:{name}", value) for name, value in link.facts.items()),
+            *((f"clew:{name}", value) for name, value in link.attributes.items()),
         ]
         yield Statement(
             "wasDerivedFrom", "", (name_entity(key), name_entity(source.key)), attributes

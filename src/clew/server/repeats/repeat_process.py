@@ -38,7 +38,7 @@ _RETRY_SECONDS = 2.0
 
 
 @dataclass
-class Outcome:
+class ProcessAnswer:
     """The answer of the process; empty if it ended before it had one."""
 
     result: dict[str, Any] | None = None
@@ -59,7 +59,7 @@ class RepeatProcess:
         self._holder = holder
         self._ending = ending
         self._output = OutputTail()
-        self._outcome = Outcome()
+        self._outcome = ProcessAnswer()
         self._message = b""
         self._next_renewal = 0.0
         self.thread = threading.Thread(target=self._perform, name="repeat")

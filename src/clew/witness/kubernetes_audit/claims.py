@@ -12,7 +12,7 @@ from clew.prov.cluster.activity_uids import CLAIM, object_uid
 from clew.prov.cluster.facets import Backing, ClaimFacet, write_facet
 from clew.prov.cluster.locators import claim_locator, volume_locator
 from clew.prov.events import Alias, AnyEvent, Ended, Started
-from clew.witness.kubernetes_audit.fold_state import ClaimFacts, FoldState, remember
+from clew.witness.kubernetes_audit.fold_state import FoldState, KnownClaim, remember
 from clew.witness.kubernetes_audit.kubernetes_time import end_of_second
 from clew.witness.kubernetes_audit.object_types import Claim, Volume, VolumeSpec, is_name
 
@@ -25,7 +25,7 @@ def describe_claim(
     yield from _describe(
         state,
         uid,
-        ClaimFacts(
+        KnownClaim(
             at=end_of_second(created) if created else at,
             agent=agent,
             namespace=claim.metadata.namespace,
@@ -49,7 +49,7 @@ def describe_volume(state: FoldState, volume: Volume) -> Iterator[AnyEvent]:
     yield from _describe(
         state,
         uid,
-        ClaimFacts(
+        KnownClaim(
             at=end_of_second(created) if uid not in state.claims else 0,
             namespace=claim.namespace,
             name=claim.name,
@@ -60,40 +60,40 @@ def describe_volume(state: FoldState, volume: Volume) -> Iterator[AnyEvent]:
     )
 
 
-def _describe(state: FoldState, uid: Uid, found: ClaimFacts) -> Iterator[AnyEvent]:
+def _describe(state: FoldState, uid: Uid, found: KnownClaim) -> Iterator[AnyEvent]:
     if not is_name(found.namespace) or not is_name(found.name):
         return
-    facts = _merge(state.claims.get(uid, ClaimFacts()), found)
-    remember(state.claims, uid, facts)
+    claim = _merge(state.claims.get(uid, KnownClaim()), found)
+    remember(state.claims, uid, claim)
     yield Started(
         execution=uid,
         n=0,
-        at=facts.at,
+        at=claim.at,
         activity=uid,
         kind=CLAIM,
-        agent=facts.agent or None,
-        name=f"{facts.namespace}/{facts.name}",
+        agent=claim.agent or None,
+        name=f"{claim.namespace}/{claim.name}",
         facets=write_facet(
             ClaimFacet(
-                namespace=facts.namespace,
-                name=facts.name,
-                volume=facts.volume,
-                storage_class=facts.storage_class,
-                backing=facts.backing,
+                namespace=claim.namespace,
+                name=claim.name,
+                volume=claim.volume,
+                storage_class=claim.storage_class,
+                backing=claim.backing,
             )
         ),
     )
-    if is_name(facts.volume):
+    if is_name(claim.volume):
         yield Alias(
             execution=uid,
             n=0,
-            at=facts.at,
-            a=claim_locator(facts.namespace, facts.name),
-            b=volume_locator(facts.namespace, facts.name, facts.volume),
+            at=claim.at,
+            a=claim_locator(claim.namespace, claim.name),
+            b=volume_locator(claim.namespace, claim.name, claim.volume),
         )
 
 
-def _merge(known: ClaimFacts, found: ClaimFacts) -> ClaimFacts:
+def _merge(known: KnownClaim, found: KnownClaim) -> KnownClaim:
     """What is found counts, where it says something."""
     fields = msgspec.structs.asdict(found)
     return msgspec.structs.replace(known, **{name: v for name, v in fields.items() if v})

@@ -19,7 +19,7 @@ MAX_OBJECTS = 200_000
 _Value = TypeVar("_Value")
 
 
-class ClaimFacts(msgspec.Struct, omit_defaults=True):
+class KnownClaim(msgspec.Struct, omit_defaults=True):
     """What is known of a claim, from itself and from its volume."""
 
     at: int = 0
@@ -34,7 +34,7 @@ class ClaimFacts(msgspec.Struct, omit_defaults=True):
 class FoldState(msgspec.Struct, omit_defaults=True):
     creators: dict[Uid, str] = {}
     """The users who created the objects that exist."""
-    claims: dict[Uid, ClaimFacts] = {}
+    claims: dict[Uid, KnownClaim] = {}
     mirrors: dict[Uid, Uid] = {}
     """The uids of static Pods by the uids of the objects that show them."""
     endpoints: dict[str, list[Uid]] = {}

@@ -6,7 +6,7 @@
     versions         the versions of objects that a Pod met
     summaries        how many requests, bytes and ranges there were, by the minute
     pod_context      the Pod that the log belongs to, and the container that made a request
-    object_fold      requests to an object store as events; object_facts: about one object
+    object_fold      requests to an object store as events; object_events: about one object
     connection_fold  other traffic as events; connected_peers: their other ends
     traffic_fold     lines to events, by these two
 

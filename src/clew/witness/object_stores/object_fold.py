@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 
 from clew.prov.events import AnyEvent, Invalidated
 from clew.witness.object_stores.access_log import LogLine
-from clew.witness.object_stores.object_facts import ObjectFacts
+from clew.witness.object_stores.object_events import ObjectEvents
 from clew.witness.object_stores.pod_context import PodContainer
 from clew.witness.object_stores.s3_requests import (
     ObjectAddress,
@@ -28,10 +28,10 @@ _KEYS_IN_BODY = "the request has the names of the objects in its body"
 
 
 class ObjectFold:
-    def __init__(self, facts: ObjectFacts, uploads: dict[str, Upload]) -> None:
+    def __init__(self, events: ObjectEvents, uploads: dict[str, Upload]) -> None:
         """`uploads`: those that were begun, by name; they are kept up to date here."""
-        self._facts = facts
-        self._context = facts.context
+        self._events = events
+        self._context = events.context
         self._uploads = uploads
 
     def add(self, line: LogLine, request: S3Request, by: PodContainer) -> Iterator[AnyEvent]:
@@ -44,7 +44,7 @@ class ObjectFold:
             yield from self._look(line, request, by)
         elif line.status in (200, 206):
             found = read_state(line.answer_version or line.version, line.etag)
-            yield from self._facts.use(
+            yield from self._events.use(
                 request.address.locator, found, line.answered, by, _size(line)
             )
 
@@ -56,17 +56,19 @@ class ObjectFold:
         elif status in (200, 206, 304, 412):
             state = read_state(line.answer_version, line.etag)
             kind, answer = "present", (state.source or "")[:_MAX_ANSWER]
-            yield from self._facts.learn(request.address.locator, state, line.answered, _size(line))
+            yield from self._events.learn(
+                request.address.locator, state, line.answered, _size(line)
+            )
         else:
             return
-        yield self._facts.look(by, kind, request.address.locator, answer, line.answered)
+        yield self._events.look(by, kind, request.address.locator, answer, line.answered)
 
     def _list(self, line: LogLine, request: S3Request, by: PodContainer) -> Iterator[AnyEvent]:
         place = object_locator(request.address.bucket, (line.prefix or "").encode())
         if line.status in _GONE:
-            yield self._facts.look(by, "absent", place, str(line.status), line.answered)
+            yield self._events.look(by, "absent", place, str(line.status), line.answered)
         elif line.status == 200:
-            yield self._facts.look(by, "listing", place, "", line.answered)
+            yield self._events.look(by, "listing", place, "", line.answered)
 
     def _write(self, line: LogLine, request: S3Request, by: PodContainer) -> Iterator[AnyEvent]:
         if not self._is_written(line):
@@ -74,7 +76,7 @@ class ObjectFold:
             return
         size = _number(line.decoded_length)
         state = read_state(line.answer_version, line.etag)
-        yield from self._facts.generate(
+        yield from self._events.generate(
             request.address.locator, state, line, by, line.received if size is None else size
         )
 
@@ -87,7 +89,7 @@ class ObjectFold:
         plain = known if known and "-" not in (known.state.etag or "-") else None
         etag = line.etag or (plain.state.etag if plain else None)
         state, size = read_state(line.answer_version, etag), known.size if known else None
-        yield from self._facts.generate(request.address.locator, state, line, by, size)
+        yield from self._events.generate(request.address.locator, state, line, by, size)
 
     def _use_source(
         self, line: LogLine, by: PodContainer
@@ -101,7 +103,7 @@ class ObjectFold:
         state = read_state(line.copy_version, None)
         known = self._find_copied(source, state)
         found = known.state if known else state
-        yield from self._facts.use(source.locator, found, line.request_read, by, None)
+        yield from self._events.use(source.locator, found, line.request_read, by, None)
         return known
 
     def _delete(self, line: LogLine, request: S3Request, by: PodContainer) -> Iterator[AnyEvent]:
@@ -111,11 +113,11 @@ class ObjectFold:
             return
         place = request.address.locator
         state = read_state(line.version, None)
-        known = self._facts.versions.find(place, state)
+        known = self._events.versions.find(place, state)
         if known is None and state.source is None:
-            known = self._facts.versions.latest(place)
+            known = self._events.versions.latest(place)
         if known is None:
-            known = self._facts.versions.add(place, self._context.uid, state, at=line.request_read)
+            known = self._events.versions.add(place, self._context.uid, state, at=line.request_read)
         yield Invalidated(
             execution=self._context.uid,
             n=0,
@@ -134,7 +136,7 @@ class ObjectFold:
         name = _upload_name(line, request)
         upload = self._uploads.pop(name, None) or Upload()
         if not upload.add(number, part):
-            yield self._facts.context.report_gap(
+            yield self._events.context.report_gap(
                 by, line.began, "a part of an upload", "it has no number of one"
             )
         if len(self._uploads) >= MAX_UPLOADS:
@@ -147,7 +149,7 @@ class ObjectFold:
             return
         upload = self._uploads.pop(_upload_name(line, request), None) or Upload()
         state = read_state(line.answer_version, line.etag or upload.etag)
-        yield from self._facts.generate(request.address.locator, state, line, by, upload.size)
+        yield from self._events.generate(request.address.locator, state, line, by, upload.size)
 
     def _abort(self, line: LogLine, request: S3Request, _by: PodContainer) -> Iterator[AnyEvent]:
         if line.status in (200, 204):
@@ -158,7 +160,7 @@ class ObjectFold:
         if line.status is not None and line.status < 300:
             many = request.operation == "delete-many"
             what = "which objects were deleted" if many else "which object was written"
-            yield self._facts.context.report_gap(
+            yield self._events.context.report_gap(
                 by, line.began, what, _KEYS_IN_BODY, request.address.locator
             )
 
@@ -178,7 +180,7 @@ class ObjectFold:
     def _find_copied(self, source: ObjectAddress, state: ObjectState) -> KnownVersion | None:
         """The version that was copied, if it is known; else the latest that was met, unless the
         server named another."""
-        versions = self._facts.versions
+        versions = self._events.versions
         if state.source is not None:
             return versions.find(source.locator, state)
         return versions.latest(source.locator)

@@ -12,7 +12,7 @@ from clew.documents.ids import Uid
 from clew.prov.events import AnyEvent, Generated, Looked, Used
 from clew.witness.object_stores.access_log import MAX_SUM, LogLine
 from clew.witness.object_stores.connection_fold import NetworkState, fold_connection
-from clew.witness.object_stores.object_facts import ObjectFacts
+from clew.witness.object_stores.object_events import ObjectEvents
 from clew.witness.object_stores.object_fold import ObjectFold
 from clew.witness.object_stores.pod_context import PodContainer, PodContext
 from clew.witness.object_stores.s3_requests import S3Request, read_request
@@ -55,8 +55,8 @@ class TrafficFold:
     def __init__(self, context: PodContext, state: TrafficState | None = None) -> None:
         self.state = state or TrafficState()
         self._context = context
-        facts = ObjectFacts(context, self.state.versions)
-        self._objects = ObjectFold(facts, self.state.uploads)
+        object_events = ObjectEvents(context, self.state.versions)
+        self._objects = ObjectFold(object_events, self.state.uploads)
 
     def add(self, line: LogLine) -> Iterator[AnyEvent]:
         """The events of a line. The lines must be in the order of the log."""

@@ -10,7 +10,7 @@ from clew.pipelines.pods.pod_reuse import (
     full_name,
     read_digests,
 )
-from clew.pipelines.pods.task_documents import TaskResult
+from clew.pipelines.pods.task_documents import PodTaskResult
 
 A, B = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 
@@ -57,7 +57,7 @@ def test_the_image_that_a_task_would_run_in() -> None:
 def test_outputs_must_be_what_was_left() -> None:
     url = "s3://lake/1/train/1/model"
     file = StoredFile(url, 3, "blake3:aa", "e1")
-    left = TaskResult(output={}, texts={}, inputs=(), artifacts={"model": (file,)})
+    left = PodTaskResult(output={}, texts={}, inputs=(), artifacts={"model": (file,)})
     assert compare_outputs(left, [StoredObject(url, 3, "e1")]).why_not is None
     assert compare_outputs(left, []).why_not == f"{url}, which it made, is gone"
     for changed in (StoredObject(url, 4, "e1"), StoredObject(url, 3, "e2")):

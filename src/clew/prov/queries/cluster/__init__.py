@@ -7,7 +7,7 @@
     endpoints        which Pods an address or a Service led to at a time
     connections      which Pods a Pod talked to; peer_pods: what ran in them
     cluster_walk     what a walk of lineage follows of these; lineage_nodes: how it shows them
-    activity_facts   Pods and their containers as nodes of a lineage
+    cluster_nodes    Pods and their containers as nodes of a lineage
     ancestry         the Pods that a target depends on, as plain data for plans
     cluster_state    what existed at a time
     visibility       what of a lineage a caller may see

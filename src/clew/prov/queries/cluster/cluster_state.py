@@ -14,7 +14,7 @@ from clew.prov.cluster.activity_uids import CLAIM, POD
 from clew.prov.cluster.facets import ControllerFacet, Owner, PodFacet
 from clew.prov.cluster.locators import claim_locator, service_locator
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.activity_facts import read_any_facet
+from clew.prov.queries.cluster.cluster_nodes import read_any_facet
 from clew.prov.queries.cluster.endpoints import Endpoints
 from clew.prov.queries.cluster.names import ClaimBindings
 from clew.prov.queries.cluster.peer_pods import load_containers, load_images

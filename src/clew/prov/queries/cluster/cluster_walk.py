@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from clew.documents.ids import Locator
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.activity_facts import find_touches
+from clew.prov.queries.cluster.cluster_nodes import find_touches
 from clew.prov.queries.cluster.connections import NETWORK, find_clients, find_servers
 from clew.prov.queries.cluster.endpoints import Endpoints
 from clew.prov.queries.cluster.read_origins import ReadOrigins
@@ -28,7 +28,7 @@ _FILE = 0
 
 
 class Join(Protocol):
-    def __call__(self, start: int, end: int, kind: str, **facts: str | bool) -> None: ...
+    def __call__(self, start: int, end: int, kind: str, **attributes: str | bool) -> None: ...
 
 
 class ClusterWalk:

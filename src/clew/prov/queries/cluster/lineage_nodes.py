@@ -8,8 +8,8 @@ from msgspec import structs
 from clew.documents.ids import Locator
 from clew.documents.lineage.lineage import Node, NodeGap
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.activity_facts import (
-    ActivityFacts,
+from clew.prov.queries.cluster.cluster_nodes import (
+    ClusterNode,
     describe_activities,
     namespace_of_locator,
 )
@@ -23,7 +23,7 @@ MAX_GAPS = 20
 """Gaps that a node lists."""
 
 
-class FactFields(TypedDict, total=False):
+class ClusterFields(TypedDict, total=False):
     """The fields of a node that only what is of a cluster has, and tasks that ran as Pods."""
 
     namespace: str | None
@@ -35,16 +35,16 @@ class FactFields(TypedDict, total=False):
     agent: str | None
 
 
-def describe_facts(facts: ActivityFacts | None) -> FactFields:
-    if facts is None:
+def describe_cluster_fields(node: ClusterNode | None) -> ClusterFields:
+    if node is None:
         return {}
     return {
-        "namespace": facts.namespace,
-        "pod": facts.pod,
-        "container": facts.container,
-        "image": facts.image,
-        "node": facts.machine,
-        "agent": facts.agent,
+        "namespace": node.namespace,
+        "pod": node.pod,
+        "container": node.container,
+        "image": node.image,
+        "node": node.machine,
+        "agent": node.agent,
     }
 
 
@@ -78,12 +78,12 @@ def build_volume_node(volume: Volume) -> Node:
 
 def build_execution_node(graph: Graph, target: Target) -> Node:
     """An execution that was asked for; a Pod by its name."""
-    facts = describe_activities(graph, target.keys[:1]).get(target.keys[0]) if target.keys else None
+    node = describe_activities(graph, target.keys[:1]).get(target.keys[0]) if target.keys else None
     return Node(
         id=target.label,
-        kind="execution" if facts is None else facts.kind,
-        label=target.label if facts is None else facts.label,
-        **describe_facts(facts),
+        kind="execution" if node is None else node.kind,
+        label=target.label if node is None else node.label,
+        **describe_cluster_fields(node),
     )
 
 

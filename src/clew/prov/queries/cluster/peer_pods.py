@@ -12,7 +12,7 @@ from clew.documents.ids import Digest, Locator, Uid
 from clew.prov.cluster.ancestry_types import Peer, PeerPod
 from clew.prov.cluster.locators import pod_name_locator
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.activity_facts import read_any_facet
+from clew.prov.queries.cluster.cluster_nodes import read_any_facet
 from clew.prov.queries.cluster.endpoints import ADDRESS, Endpoints
 from clew.prov.queries.cluster.read_origins import ReadOrigins
 from clew.prov.queries.cluster.visibility import may_see_place

@@ -8,8 +8,8 @@ from clew.documents.comparisons.differences import Change, Difference, ImageChan
 from clew.documents.ids import Digest, ExecutionId, Locator
 from clew.prov.cluster.ancestry_types import AncestorPod, FoundVersion, MadeVersion
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.activity_facts import read_any_facet
 from clew.prov.queries.cluster.ancestry.ancestry import load_pods
+from clew.prov.queries.cluster.cluster_nodes import read_any_facet
 from clew.prov.queries.cluster.lineage_nodes import label_of
 from clew.prov.queries.cluster.names import VOLUME_FILE
 from clew.prov.queries.formats import execution_id, path_fields

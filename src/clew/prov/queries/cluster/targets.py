@@ -25,7 +25,7 @@ from clew.errors import NotFound, UsageError
 from clew.prov.cluster.locators import image_digest
 from clew.prov.graph import Graph
 from clew.prov.locators import escape_path
-from clew.prov.queries.cluster.activity_facts import namespace_of_locator
+from clew.prov.queries.cluster.cluster_nodes import namespace_of_locator
 from clew.prov.queries.cluster.names import (
     find_holder,
 )

@@ -18,7 +18,7 @@ from clew.errors import NotAllowed
 from clew.prov.cluster.ancestry_types import Ancestry
 from clew.prov.cluster.facets import namespace_of_activity
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.activity_facts import namespace_of_locator
+from clew.prov.queries.cluster.cluster_nodes import namespace_of_locator
 from clew.prov.queries.cluster.names import IMAGE
 from clew.prov.row_keys import digest_bytes
 

@@ -119,8 +119,8 @@ class Link(NamedTuple):
         return "weak" if self.weak else "strong"
 
     @property
-    def facts(self) -> dict[str, str]:
-        """The facts of the edge."""
+    def attributes(self) -> dict[str, str]:
+        """The attributes of the edge."""
         member = self.candidates[0].member
         return {"strength": self.strength} | ({} if member is None else {"member": member})
 

@@ -11,8 +11,8 @@ from clew.documents.ids import Locator, VersionId
 from clew.documents.lineage.lineage import Node, OwnerPackage, SameContent
 from clew.prov.graph import Graph
 from clew.prov.package_urls import describe_package
-from clew.prov.queries.cluster.activity_facts import ActivityFacts
-from clew.prov.queries.cluster.lineage_nodes import FactFields, describe_facts, label_of
+from clew.prov.queries.cluster.cluster_nodes import ClusterNode
+from clew.prov.queries.cluster.lineage_nodes import ClusterFields, describe_cluster_fields, label_of
 from clew.prov.queries.formats import (
     STREAM,
     execution_id,
@@ -120,14 +120,14 @@ def describe_link(link: Link | None, versions: dict[int, Version]) -> tuple[Same
 
 
 def build_activity_node(
-    row: tuple[Any, ...], hidden: int, facts: ActivityFacts | None = None
+    row: tuple[Any, ...], hidden: int, cluster_node: ClusterNode | None = None
 ) -> Node:
     _, execution, number, uid, command, exe, cwd, at, kind, name, elsewhere, whole, facets = row
     words = json.loads(command)
     return Node(
         id=execution_id(execution) if whole else process_id(execution, number, uid),
         kind=kind,
-        label=facts.label if facts else name or " ".join(words) or exe or uid,
+        label=cluster_node.label if cluster_node else name or " ".join(words) or exe or uid,
         name=name,
         command=tuple(words),
         exe=exe,
@@ -136,17 +136,17 @@ def build_activity_node(
         started=from_nanoseconds(at),
         hidden=hidden,
         made_elsewhere=bool(elsewhere),
-        **(describe_facts(facts) or _describe_task_pod(facets)),
+        **(describe_cluster_fields(cluster_node) or _describe_task_pod(facets)),
     )
 
 
-def _describe_task_pod(facets: str | None) -> FactFields:
+def _describe_task_pod(facets: str | None) -> ClusterFields:
     """Where a task of a pipeline ran as a Pod. `facets`: of the process that stands for the Pod."""
     found = json.loads(facets) if facets else {}
     where = found.get("task_pod") if isinstance(found, dict) else None
     if not isinstance(where, dict):
         return {}
-    fields: FactFields = {}
+    fields: ClusterFields = {}
     if isinstance(node := where.get("node"), str):
         fields["node"] = node
     if isinstance(placement := where.get("placement"), str):

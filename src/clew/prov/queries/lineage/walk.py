@@ -14,7 +14,6 @@ from clew.prov.graph import Graph
 from clew.prov.queries.cluster.cluster_walk import ClusterWalk
 from clew.prov.queries.cluster.names import has_cluster
 from clew.prov.queries.cluster.read_origins import Origin
-from clew.prov.queries.executions import WORKER
 from clew.prov.queries.lineage.content_links import (
     SAME_CONTENT,
     ContentLinks,
@@ -24,6 +23,7 @@ from clew.prov.queries.lineage.content_links import (
 from clew.prov.queries.lineage.lineage_sql import FOREVER, LineageQueries, Version
 from clew.prov.queries.lineage.lineage_sql import Edge as Step
 from clew.prov.queries.lineage.nodes import is_of_program, version_ref
+from clew.prov.queries.lineage.process_flows import ProcessFlows
 from clew.prov.queries.lineage.walk_description import (
     UNRECORDED,
     Reached,
@@ -35,10 +35,6 @@ from clew.prov.queries.targets import Target
 LIMIT = 20_000
 """Nodes after which a walk stops and says so."""
 
-_NUMBER, _NAME = 2, 9
-"""Columns of `LineageQueries.activities`."""
-_INSTANT_FLOWS = frozenset({"fork", "exec"})
-"""Means that pass all data at once; a pipe may pass more later."""
 _PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
 
 
@@ -67,10 +63,10 @@ class Walk:
         self._targets: list[int] = []
         self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
         self._hidden: dict[int, set[int]] = {}
-        self._workers: dict[int, int] = {}  # task → the worker it was forked from, not drawn
         self._edges: dict[tuple[int, int, str], dict[str, str | bool]] = {}
         self._links: dict[int, Link] = {}  # found version → where it may come from
         self._truncated = False
+        self._flows = ProcessFlows(self._steps, up=up, everything=everything, join=self._join)
         self._until = until
         self._cluster = (
             ClusterWalk(
@@ -113,7 +109,7 @@ class Walk:
             (self._makers if self._up else self._users)(origins & self._versions.keys())
         if reached:
             self._reached.update(reached)
-            self._flows(reached)
+            self._flows.follow(reached)
             (self._inputs if self._up else self._outputs)(reached)
 
     def _from_versions(self, keys: tuple[int, ...], depth: int | None) -> None:
@@ -127,7 +123,7 @@ class Walk:
         link = find_link(self._graph, target.locator, target.digest)
         if link is not None:
             self._links[UNRECORDED] = link
-            self._join(link.best, UNRECORDED, SAME_CONTENT, **link.facts)
+            self._join(link.best, UNRECORDED, SAME_CONTENT, **link.attributes)
             self._load([link.best])
             self._walk({link.best}, {}, depth)
 
@@ -169,7 +165,7 @@ class Walk:
                 self._links |= {version.key: link for _, version, link in later}
                 self._versions |= {version.key: version for _, version, _ in later}
             for start, end in ends:
-                self._join(start, end, SAME_CONTENT, **self._links[end].facts)
+                self._join(start, end, SAME_CONTENT, **self._links[end].attributes)
             versions = {pair[0 if self._up else 1] for pair in ends} - versions - followed
             followed |= versions
         return followed
@@ -248,7 +244,7 @@ class Walk:
             fresh = self._select_further(activities)
             self._reached.update(fresh)
             gathered.update(fresh)
-            activities = self._flows(fresh)
+            activities = self._flows.follow(fresh)
             if self._cluster:
                 for key, at in self._cluster.follow_connections(fresh).items():
                     activities[key] = (max if self._up else min)(at, activities.get(key, at))
@@ -292,8 +288,10 @@ class Walk:
             if origin.key not in self._versions:
                 self._versions[origin.key] = origin
                 fresh.add(origin.key)
-            facts = {"how": edge.how, "version": version_ref(loaded[edge.version])}
-            self._join(origin.key, edge.activity, "used", **facts, **_mark(edge.version, inferred))
+            attributes = {"how": edge.how, "version": version_ref(loaded[edge.version])}
+            self._join(
+                origin.key, edge.activity, "used", **attributes, **_mark(edge.version, inferred)
+            )
         return fresh
 
     def _find_origins(self, versions: dict[int, Version]) -> dict[int, Origin]:
@@ -336,33 +334,6 @@ class Walk:
             self._join(edge.activity, version.key, "generated", how=edge.how)
         return fresh
 
-    def _flows(self, activities: dict[int, int]) -> dict[int, int]:
-        """The other ends of pipes and sockets, with the bounds that hold there."""
-        bounds: dict[int, int] = {}
-        flows = (self._steps.senders if self._up else self._steps.receivers)(activities)
-        workers = self._find_workers({sender for _, sender, _, via in flows if via == "fork"})
-        for receiver, sender, at, via in flows:
-            if sender in workers:
-                self._workers[receiver] = sender
-                continue
-            near, far = (receiver, sender) if self._up else (sender, receiver)
-            at_once = via in _INSTANT_FLOWS
-            if at_once and (at > activities[near] if self._up else at < activities[near]):
-                continue
-            self._join(sender, receiver, "informed", via=via)
-            bound = at if at_once else FOREVER if self._up else -1
-            known = bounds.get(far, bound)
-            bounds[far] = max(known, bound) if self._up else min(known, bound)
-        return bounds
-
-    def _find_workers(self, activities: set[int]) -> set[int]:
-        """The workers of pipelines among these. They are part of what tasks are made of: of a task,
-        a user wants to see the task's own files."""
-        if self._everything or not self._up or not activities:
-            return set()
-        rows = self._steps.activities(activities)
-        return {key for key, row in rows.items() if row[_NAME] == WORKER and row[_NUMBER] == 1}
-
     def _hide(self, activity: int, version: Version) -> bool:
         """Whether it is an installed file: one of a package or the system that no recorded process
         made."""
@@ -376,8 +347,8 @@ class Walk:
     def _load(self, keys: Iterable[int]) -> None:
         self._versions.update(self._steps.versions(keys))
 
-    def _join(self, start: int, end: int, kind: str, **facts: str | bool) -> None:
-        self._edges.setdefault((start, end, kind), facts)
+    def _join(self, start: int, end: int, kind: str, **attributes: str | bool) -> None:
+        self._edges.setdefault((start, end, kind), attributes)
 
     def reached(self) -> Reached:
         """Everything that the walk reached."""
@@ -388,7 +359,7 @@ class Walk:
             targets=self._targets,
             links=self._links,
             hidden=self._hidden,
-            workers=self._workers,
+            workers=self._flows.workers,
             cluster=self._cluster,
             counts_owned=self._up and not self._everything,
             truncated=self._truncated or (self._cluster is not None and self._cluster.truncated),

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from clew.documents.lineage.lineage import Edge, Node
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.activity_facts import describe_activities
+from clew.prov.queries.cluster.cluster_nodes import describe_activities
 from clew.prov.queries.cluster.cluster_walk import SAME_VOLUME, ClusterWalk
 from clew.prov.queries.cluster.lineage_nodes import (
     add_gaps,
@@ -82,8 +82,8 @@ def describe_walk(graph: Graph, steps: LineageQueries, reached: Reached, target:
         names[UNRECORDED] = target.label
     nodes += activities.values()
     edges = [
-        Edge(start=names[start], end=names[end], kind=kind, **facts)  # type: ignore[arg-type]
-        for (start, end, kind), facts in reached.edges.items()
+        Edge(start=names[start], end=names[end], kind=kind, **attributes)  # type: ignore[arg-type]
+        for (start, end, kind), attributes in reached.edges.items()
         if start in names and end in names
     ]
     roots = [names[key] for key in reached.targets if key in names]
@@ -131,11 +131,11 @@ def _build_activities(
     counted = {*keys, *reached.workers.values()}
     owned = steps.owned(counted) if reached.counts_owned else {}
     rows = steps.activities(keys)
-    facts = describe_activities(graph, rows) if reached.cluster else {}
+    cluster_nodes = describe_activities(graph, rows) if reached.cluster else {}
     nodes = {}
     for key, row in rows.items():
         hidden = len(reached.hidden.get(key, ())) + owned.get(key, 0)
         hidden += owned.get(reached.workers.get(key, 0), 0)
-        nodes[key] = build_activity_node(row, hidden, facts.get(key))
+        nodes[key] = build_activity_node(row, hidden, cluster_nodes.get(key))
         names[key] = nodes[key].id
-    return add_gaps(steps, nodes, facts.keys()) if facts else nodes
+    return add_gaps(steps, nodes, cluster_nodes.keys()) if cluster_nodes else nodes

@@ -22,9 +22,9 @@ from clew.prov.cluster.ancestry_types import (
 )
 from clew.prov.cluster.facets import PodFacet
 from clew.prov.graph import Graph
-from clew.prov.queries.cluster.activity_facts import find_touches, read_any_facet
 from clew.prov.queries.cluster.ancestry.ancestor_walk import OBJECT_STORE, PEERS, AncestorWalk
 from clew.prov.queries.cluster.ancestry.needed_pods import TARGET, NeededPods
+from clew.prov.queries.cluster.cluster_nodes import find_touches, read_any_facet
 from clew.prov.queries.cluster.names import volume_of
 from clew.prov.queries.cluster.peer_pods import (
     Connected,

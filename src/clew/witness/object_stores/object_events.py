@@ -13,7 +13,7 @@ from clew.witness.object_stores.versions import KnownVersion, ObjectState, Versi
 _MODE = 0o100644
 
 
-class ObjectFacts:
+class ObjectEvents:
     def __init__(self, context: PodContext, versions: VersionTable) -> None:
         self.context = context
         self.versions = versions

@@ -46,7 +46,7 @@ WHERE v.location IN ({}) AND v.maker = v.execution AND s.kind = 'request'
 """
 
 
-class ActivityFacts(NamedTuple):
+class ClusterNode(NamedTuple):
     """What a node of a cluster's activity says beyond its words."""
 
     kind: str
@@ -72,9 +72,9 @@ class Touched(NamedTuple):
     by: str
 
 
-def describe_activities(graph: Graph, keys: Collection[int]) -> dict[int, ActivityFacts]:
-    """The facts of those that are of a cluster."""
-    found: dict[int, ActivityFacts] = {}
+def describe_activities(graph: Graph, keys: Collection[int]) -> dict[int, ClusterNode]:
+    """What to show of those that are of a cluster."""
+    found: dict[int, ClusterNode] = {}
     rows = [
         row
         for row in graph.connection.rows_in(_FACTS, keys)
@@ -85,27 +85,27 @@ def describe_activities(graph: Graph, keys: Collection[int]) -> dict[int, Activi
     for row in rows:
         found[row[0]] = _describe(row, alone=counts.get(row[6], 0) <= 1)
     for key, name, machine, agent in graph.connection.rows_in(_PODS, set(keys) - found.keys()):
-        found[key] = ActivityFacts(
+        found[key] = ClusterNode(
             POD, f"pod {name}", namespace_of_name(name), pod=name, machine=machine, agent=agent
         )
     return found
 
 
-def _describe(row: tuple[Any, ...], *, alone: bool) -> ActivityFacts:
+def _describe(row: tuple[Any, ...], *, alone: bool) -> ClusterNode:
     _, kind, name, image, agent, facets, _, pod, machine, creator = row
     facet = read_any_facet(facets, kind)
     if kind == CONTAINER:
         container = facet.name if isinstance(facet, ContainerFacet) else name
         label = f"pod {pod or '?'}" + ("" if alone or not container else f" ({container})")
         namespace = namespace_of_name(pod)
-        return ActivityFacts(kind, label, namespace, pod, container, image, machine, creator)
+        return ClusterNode(kind, label, namespace, pod, container, image, machine, creator)
     namespace = getattr(facet, "namespace", None) or namespace_of_name(name)
     if kind == REQUEST and isinstance(facet, RequestFacet):
         where = "/".join(part for part in (facet.namespace, facet.name) if part)
         what = "/".join(part for part in (facet.resource, facet.subresource) if part)
         by = f" by {agent}" if agent else ""
-        return ActivityFacts(kind, f"{facet.verb} {what} {where}{by}", namespace, agent=agent)
-    return ActivityFacts(kind, f"{kind} {name or ''}".strip(), namespace, agent=agent)
+        return ClusterNode(kind, f"{facet.verb} {what} {where}{by}", namespace, agent=agent)
+    return ClusterNode(kind, f"{kind} {name or ''}".strip(), namespace, agent=agent)
 
 
 def read_any_facet(facets: str, kind: str) -> KubernetesFacet | None:
