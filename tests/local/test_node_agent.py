@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,22 @@ from blake3 import blake3
 from tests.local.node_container import NodeContainer, fuse_mount, pods_directory
 from tests.wait import wait_until
 
-from clew.agents.node.containers import watched_container
-from clew.agents.node.containers.container_discovery import ContainerProcess, ContainerWatch
+from clew.agents.node.containers import container_discovery, watched_container
+from clew.agents.node.containers.container_discovery import (
+    ContainerFound,
+    ContainerGone,
+    ContainerProcess,
+    ContainerWatch,
+    read_process,
+)
 from clew.agents.node.containers.mount_table import parse_mounts
-from clew.agents.node.containers.watch_plan import PlannedContainer, PlannedMount, PlannedPod
+from clew.agents.node.containers.watch_plan import (
+    Choice,
+    PlannedContainer,
+    PlannedMount,
+    PlannedPod,
+    UnseenVolume,
+)
 from clew.agents.node.containers.watched_container import WatchedContainer, WatchedMount
 from clew.agents.node.event_translation import AccessTranslator
 from clew.agents.node.file_witness import FileWitness
@@ -91,12 +104,21 @@ class Node:
             wait_until("watched", lambda: self.witness.counts["containers"] > before)
         return made
 
-    def plan(self, made: NodeContainer, *, layer: bool | None = False) -> None:
-        """The API server names the Pod of this container."""
+    def plan(
+        self,
+        made: NodeContainer,
+        *,
+        layer: bool | None = False,
+        unseen: tuple[UnseenVolume, ...] = (),
+    ) -> None:
+        """The API server names the Pod of this container. `unseen`: its volumes, if they cannot be
+        watched."""
         pod = Uid(made.pod.replace("-", ""))
         point = os.fsencode(made.point)
         mount = PlannedMount(VOLUME, point, b"", read_only=False, layer=layer)
-        planned = PlannedContainer(name="main", init=False, image="i", mounts=(mount,))
+        planned = PlannedContainer(
+            name="main", init=False, image="i", mounts=() if unseen else (mount,), unseen=unseen
+        )
         self.plans[pod] = PlannedPod(
             uid=pod,
             namespace="ml",
@@ -481,7 +503,7 @@ def test_what_ends_the_observer_ends_the_agent(start: Callable[..., Node]) -> No
     def fail(pod: Uid) -> PlannedPod | None:
         raise MemoryError(pod)
 
-    observer = NodeObserver(ContainerWatch(node.pods), fail, lambda *_: [])
+    observer = NodeObserver(ContainerWatch(node.pods), fail, lambda *_: Choice())
     thread = threading.Thread(target=observer.run)
     thread.start()
     made = NodeContainer(node.pods, node.volume, node.home, "true")
@@ -534,3 +556,91 @@ def test_a_container_that_ends_before_its_pod_is_known_is_a_gap_where_it_is_sele
     events = [event for event in node.stop() if event.execution == made.uid.partition("/")[0]]
     gaps = [(e.activity, e.locator) for e in events if isinstance(e, Gap)]
     assert gaps == ([] if excluded else [(made.uid, VOLUME.whole)])
+
+
+def test_every_container_is_watched_or_has_a_gap(start: Callable[..., Node]) -> None:
+    """Many start and end at once, while the agent hardly gets to run."""
+    node = start()
+    ended = threading.Event()
+
+    def keep_busy() -> None:
+        while not ended.is_set():
+            sum(range(1000))
+
+    def run_some() -> list[NodeContainer]:
+        found = [NodeContainer(node.pods, node.volume, node.home, "true") for _ in range(4)]
+        for made in found:
+            node.plan(made)
+            made.run()
+            made.remove()
+        return found
+
+    with ThreadPoolExecutor() as pool:
+        busy = [pool.submit(keep_busy) for _ in range(2)]
+        running = [pool.submit(run_some) for _ in range(4)]
+        started = {made.uid for one in running for made in one.result()}
+        ended.set()
+        for one in busy:
+            one.result()
+    events = node.stop()
+    whole = {uid for uid, kind in looks(events) if kind == WATCHED_TO_END}
+    gaps = {event.activity for event in events if isinstance(event, Gap)}
+    assert started == whole | gaps
+    assert not whole & gaps
+
+
+def test_a_container_that_was_gone_at_once_is_a_gap(start: Callable[..., Node]) -> None:
+    """Its cgroup is removed before the agent looks at it."""
+    node = start()
+    made = NodeContainer(node.pods, node.volume, node.home, "true")
+    node.plan(made)
+    name = "ab" * 32
+    watch = ContainerWatch(node.pods)
+    list(watch.scan())
+    brief_one = made.cgroup.with_name(name)
+    brief_one.mkdir()
+    brief_one.rmdir()
+    uid = f"{made.uid.partition('/')[0]}/{name}"
+    assert list(watch.changes()) == [
+        ContainerFound(Uid(uid), os.fsencode(brief_one)),
+        ContainerGone(Uid(uid)),
+    ]
+    watch.close()
+    made.run()
+    made.remove()
+    wait_until("missed", lambda: node.witness.counts["missed"])
+    gaps = [e.activity for e in node.stop() if isinstance(e, Gap)]
+    assert gaps == [uid]
+
+
+def test_a_container_whose_volumes_cannot_be_watched_has_a_gap(start: Callable[..., Node]) -> None:
+    node = start()
+    made = NodeContainer(node.pods, node.volume, node.home, "true")
+    unseen = UnseenVolume("data", "a part of it is mounted", VOLUME.whole)
+    node.plan(made, unseen=(unseen,))
+    wait_until("missed", lambda: node.witness.counts["missed"])
+    made.run()
+    made.remove()
+    gaps = [(e.activity, e.why, e.locator) for e in node.stop() if isinstance(e, Gap)]
+    assert gaps == [(made.uid, unseen.why, VOLUME.whole)]
+
+
+def test_a_program_that_starts_while_its_container_is_looked_at_does_not_hide_its_mounts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Between the two steps the runtime mounts the volumes, and the program starts."""
+    (tmp_path / "cgroup.procs").write_text(str(os.getpid()))
+    later = parse_mounts(b"31 1 8:1 / /data rw - ext4 x rw")
+    steps: list[str] = []
+
+    def look(step: str) -> bool:
+        steps.append(step)
+        return len(steps) > 1
+
+    monkeypatch.setattr(container_discovery, "is_running", lambda _: look("running"))
+    monkeypatch.setattr(
+        container_discovery, "read_mounts", lambda _: later if look("mounts") else []
+    )
+    found = read_process(os.fsencode(tmp_path))
+    assert found is not None
+    assert (found.running, found.mounts) == (False, later)

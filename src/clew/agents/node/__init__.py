@@ -2,6 +2,7 @@
 
     node_agent         starts the threads, and connects them
     node_observer      one thread: marks the volumes of containers, reads the kernel's queues
+    container_starts   containers that start, until it is known what they are
     containers         which containers there are, and which of their mounts are watched
     observation_batch  what the observer found in one round
     file_witness       the other thread: turns observations into events in the spool

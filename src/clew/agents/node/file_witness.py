@@ -32,6 +32,7 @@ from clew.agents.node.lifecycle_events import (
     container_ended,
     container_found,
     container_missed,
+    containers_lost,
 )
 from clew.agents.node.losses import Losses
 from clew.agents.node.observation_batch import MissedContainer, ObservationBatch, Observer
@@ -137,6 +138,8 @@ class FileWitness:
                 self._fold.expose(keys)
             for container in seen.found:
                 self._begin(container)
+            if seen.containers_lost:
+                self._events.append(containers_lost(self._node.execution, seen.at))
             for missed in seen.missed:
                 self._report_missed(missed)
             self._fold_batch(seen)

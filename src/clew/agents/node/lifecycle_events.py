@@ -1,9 +1,14 @@
 """Events about the node, its Pods, containers and claims: what the agent watches and missed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from clew.agents.node.containers.watch_plan import BoundClaim, PlannedContainer, PlannedPod
+from clew.agents.node.containers.watch_plan import (
+    BoundClaim,
+    PlannedContainer,
+    PlannedPod,
+    UnseenVolume,
+)
 from clew.agents.node.containers.watched_container import WatchedContainer
 from clew.agents.node.observation_batch import MissedContainer
 from clew.documents.ids import Locator, Uid
@@ -50,9 +55,7 @@ def container_found(container: WatchedContainer, node: str) -> Iterator[AnyEvent
             )
     for planned, why in container.failures:
         yield report_gap(container.uid, container.watched_at, "accesses", why, planned.volume.whole)
-    for unseen in container.planned.unseen:
-        what = f"accesses to the volume {unseen.name}"
-        yield report_gap(container.uid, container.watched_at, what, unseen.why, unseen.whole)
+    yield from _report_unseen(container.uid, container.watched_at, container.planned.unseen)
 
 
 def container_ended(container: WatchedContainer, at: int) -> Iterator[AnyEvent]:
@@ -67,8 +70,21 @@ def container_ended(container: WatchedContainer, at: int) -> Iterator[AnyEvent]:
 def container_missed(missed: MissedContainer, at: int, node: str) -> Iterator[AnyEvent]:
     """A container of which nothing was seen, though it should have been."""
     yield from _started(missed.uid, missed.pod, missed.planned, at, node)
-    for whole in sorted({mount.volume.whole for mount in missed.mounts}):
+    for whole in sorted(missed.wholes):
         yield report_gap(missed.uid, at, "accesses", missed.why, whole)
+    yield from _report_unseen(missed.uid, at, missed.unseen)
+
+
+def containers_lost(node: Uid, at: int) -> Gap:
+    """Containers of this node may have come and gone unseen."""
+    what, why = "containers that ended at once", "the kernel's queue of new containers was full"
+    return Gap(execution=node, n=0, at=at, activity=node, what=what, why=why)
+
+
+def _report_unseen(container: Uid, at: int, volumes: Iterable[UnseenVolume]) -> Iterator[AnyEvent]:
+    for one in volumes:
+        what = f"accesses to the volume {one.name}"
+        yield report_gap(container, at, what, one.why, one.whole)
 
 
 def _started(

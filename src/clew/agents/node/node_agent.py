@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from pathlib import Path
 
 from clew import settings as settings_module
@@ -22,8 +23,8 @@ from clew.agents.node.containers.container_settings import (
 )
 from clew.agents.node.containers.watch_plan import (
     BoundClaim,
+    Choice,
     PlannedContainer,
-    PlannedMount,
     PlannedPod,
     bound_claim,
     claims_of,
@@ -45,12 +46,14 @@ from clew.witness.environment import machine_facets
 from clew.witness.volumes.selection import Policy, Subject, selects
 
 _LIST_SECONDS = 60.0
+_GONE_PODS = 100
 _HOST_ROOT = Path("/proc/1/root")
 """Where the files of the node are: the agent sees the processes of the node."""
 
 
 class PodPlans:
-    """The plans of the Pods of this node, by uid."""
+    """The plans of the Pods of this node, by uid; for a while also of those that are gone: a
+    container of theirs may not be reported yet."""
 
     def __init__(self, node: str, machine: str, sidecars: NodeLogs) -> None:
         """`sidecars` is told of every Pod too."""
@@ -58,10 +61,12 @@ class PodPlans:
         self._sidecars = sidecars
         self._claims: dict[tuple[str, str], BoundClaim] = {}
         self._plans: dict[Uid, PlannedPod] = {}
+        self._gone: deque[PlannedPod] = deque(maxlen=_GONE_PODS)
         self.pods = NodePods(node, self._see, self._forget, sidecars.set_connected)
 
     def find(self, uid: Uid) -> PlannedPod | None:
-        return self._plans.get(uid)
+        found = self._plans.get(uid)
+        return found or next((one for one in list(self._gone) if one.uid == uid), None)
 
     def present(self) -> set[Uid]:
         return set(self._plans)
@@ -91,6 +96,7 @@ class PodPlans:
         if known is not None:
             plan = self._plans.pop(known, None)
             if plan is not None:
+                self._gone.append(plan)
                 self._claims = {k: v for k, v in self._claims.items() if k[0] != plan.namespace}
 
 
@@ -101,31 +107,34 @@ class ContainerChoice:
         self._policy = policy
         self.subjects: dict[Uid, Subject] = {}
 
-    def choose(self, pod: PlannedPod, name: str, cgroup: bytes, pid: int) -> list[PlannedMount]:
+    def choose(self, pod: PlannedPod, name: str, cgroup: bytes, pid: int | None) -> Choice:
+        """`pid`: the container's first process; None: the container has ended."""
         if CONTAINER in pod.containers:
-            return []  # the Pod has a witness of its own, in whose layers these mounts are hidden
+            return Choice()  # its own witness sees these mounts, which its layers hide
         planned = pod.containers[name]
         uid = container_of_path(os.fsdecode(cgroup))
-        settings = read_settings(pid, uid.partition("/")[2] if uid else "")
-        if settings is None:
-            settings = _running_settings(pid, planned)
-        subject = Subject(
-            namespace=pod.namespace,
-            pod=pod.name,
-            container=name,
-            labels=pod.labels,
-            addresses=pod.addresses or read_addresses(pid),
-            cgroup=os.fsdecode(cgroup),
-            uid=settings.user,
-            gid=settings.group,
-            contexts=[*(["privileged"] if planned.privileged else []), *settings.labels],
-        )
-        chosen = [
-            mount for mount in planned.mounts if selects(self._policy, subject, mount.volume.key)
-        ]
-        if chosen and uid is not None:
+        if pid is None:
+            subject = _describe_ended(pod, planned, os.fsdecode(cgroup))
+        else:
+            settings = read_settings(pid, uid.partition("/")[2] if uid else "")
+            if settings is None:
+                settings = _running_settings(pid, planned)
+            subject = Subject(
+                namespace=pod.namespace,
+                pod=pod.name,
+                container=name,
+                labels=pod.labels,
+                addresses=pod.addresses or read_addresses(pid),
+                cgroup=os.fsdecode(cgroup),
+                uid=settings.user,
+                gid=settings.group,
+                contexts=[*(["privileged"] if planned.privileged else []), *settings.labels],
+            )
+        mounts = [one for one in planned.mounts if selects(self._policy, subject, one.volume.key)]
+        unseen = [one for one in planned.unseen if selects(self._policy, subject, one.key)]
+        if mounts and uid is not None:
             self.subjects[uid] = subject
-        return chosen
+        return Choice(mounts, unseen)
 
 
 class NodeAgent:
@@ -197,6 +206,21 @@ def make_witness(
     for witness in (files, sidecars):
         witness.forget_absent(plans.present())
     return NodeAgent(files, sidecars)
+
+
+def _describe_ended(pod: PlannedPod, planned: PlannedContainer, cgroup: str) -> Subject:
+    """What is known of a container without its process."""
+    return Subject(
+        namespace=pod.namespace,
+        pod=pod.name,
+        container=planned.name,
+        labels=pod.labels,
+        addresses=pod.addresses or None,
+        cgroup=cgroup,
+        uid=planned.user,
+        gid=planned.group,
+        contexts=["privileged"] if planned.privileged else None,
+    )
 
 
 def _running_settings(pid: int, planned: PlannedContainer) -> ContainerSettings:

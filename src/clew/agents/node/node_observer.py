@@ -12,20 +12,24 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 
+from clew.agents.node.container_starts import (
+    Choose,
+    ContainerStarts,
+    FindPod,
+    KnownContainer,
+)
 from clew.agents.node.containers.container_discovery import (
+    ContainerChange,
     ContainerFound,
-    ContainerGone,
+    ContainersLost,
     ContainerWatch,
     container_of_event,
     has_run,
-    read_process,
 )
-from clew.agents.node.containers.mount_table import find_container
-from clew.agents.node.containers.watch_plan import PlannedMount, PlannedPod, writable_unseen
+from clew.agents.node.containers.watch_plan import writable_unseen
 from clew.agents.node.containers.watched_container import (
     WatchedContainer,
     WatchedMount,
@@ -36,7 +40,6 @@ from clew.agents.node.kernel.volume_mount import VolumeMount
 from clew.agents.node.layer.layer_mount import Layer
 from clew.agents.node.observation_batch import MissedContainer, ObservationBatch
 from clew.documents.ids import Uid
-from clew.witness.volumes.file_versions import pod_of
 
 _LOG = logging.getLogger("clew.agents")
 _STARTING_SECONDS = 0.002
@@ -46,8 +49,6 @@ _SWITCH_SECONDS = 0.0005
 """The switch interval of the interpreter (default: ten times as long), so this thread runs soon."""
 _PRIORITY = -20
 _GATHER_SECONDS = 0.002
-_STARTING_LIMIT = 30.0
-"""How long to wait until the API server names the Pod of a container."""
 _MAX_READS = 16
 """Read of one queue for a batch: a fast writer must not keep the thread there."""
 _MAX_DIRECTORIES = 100_000
@@ -59,32 +60,10 @@ MAX_WAITING_BYTES = 512 << 20
 they report."""
 
 
-@dataclass
-class _Starting:
-    """A container that is not marked yet."""
-
-    found: ContainerFound
-    limit: float
-    """When to give up."""
-    name: str = ""
-    """Empty while it is not known."""
-
-
 class NodeObserver:
-    def __init__(
-        self,
-        watch: ContainerWatch,
-        find_pod: Callable[[Uid], PlannedPod | None],
-        choose: Callable[[PlannedPod, str, bytes, int], list[PlannedMount]],
-    ) -> None:
-        """`find_pod`: the Pod with this uid, once it is known. `choose`: which mounts of a
-        container (its name, its cgroup, its first process) are watched."""
+    def __init__(self, watch: ContainerWatch, find_pod: FindPod, choose: Choose) -> None:
         self._watch = watch
-        self._find_pod = find_pod
-        self._choose = choose
-        self._starting: dict[Uid, _Starting] = {}
-        self._missed: dict[Uid, _Starting] = {}
-        """Containers that were not marked in time, until their Pod is known."""
+        self._starts = ContainerStarts(find_pod, choose)
         self._containers: dict[Uid, WatchedContainer] = {}
         self._unwatched: dict[Uid, Collection[str] | None] = {}
         """Containers that are there, and the volumes that they can write unseen; None: any."""
@@ -152,21 +131,21 @@ class NodeObserver:
     def _wait(self) -> None:
         """Wait for something to observe. Accesses are gathered for a moment, since each batch
         costs the containers processor time; containers and names cannot wait."""
-        ready = self._poll.poll(_STARTING_SECONDS if self._starting else _IDLE_SECONDS)
+        ready = self._poll.poll(_STARTING_SECONDS if self._starts else _IDLE_SECONDS)
         urgent = {self._watch.descriptor, *(group.descriptor for group in self._names.values())}
-        if ready and not self._starting and not any(number in urgent for number, _ in ready):
+        if ready and not self._starts and not any(number in urgent for number, _ in ready):
             time.sleep(_GATHER_SECONDS)
 
     def _look(self) -> ObservationBatch:
         seen = ObservationBatch(0, unwatched=list(self._unwatched.values()))
         for change in self._watch.changes():
             self._note(change, seen)
-        for uid, starting in list(self._starting.items()):
-            if self._start(starting, seen):
-                del self._starting[uid]
-            elif time.monotonic() > starting.limit:
-                self._miss(uid, seen)
-        self._report_missed(seen)
+        for known in self._starts.find_known():
+            if self._start(known, seen):
+                self._starts.end(known.uid)
+        for uid in self._starts.list_overdue():
+            self._miss(uid, seen)
+        seen.missed += self._starts.take_missed()
         for uid, container in self._containers.items():
             if buffer := container.group.drain(_MAX_READS):
                 seen.accesses[uid] = buffer
@@ -181,13 +160,13 @@ class NodeObserver:
         seen.at = time.time_ns()
         return seen
 
-    def _note(self, change: ContainerFound | ContainerGone, seen: ObservationBatch) -> None:
+    def _note(self, change: ContainerChange, seen: ObservationBatch) -> None:
         if isinstance(change, ContainerFound):
-            limit = time.monotonic() + _STARTING_LIMIT
-            self._starting[change.uid] = _Starting(change, limit)
+            self._starts.begin(change)
+        elif isinstance(change, ContainersLost):
+            seen.containers_lost = True
         else:
-            if change.uid in self._starting:
-                self._miss(change.uid, seen)
+            self._miss(change.uid, seen)
             self._unwatched.pop(change.uid, None)
             if change.uid in self._containers:
                 seen.gone.append(change.uid)
@@ -200,58 +179,28 @@ class NodeObserver:
             seen.news = True
 
     def _miss(self, uid: Uid, seen: ObservationBatch) -> None:
-        """A container was not marked before it ended, or for too long."""
-        self._missed[uid] = self._starting.pop(uid)
-        self._leave(uid, None, seen)
+        """A container ended, or was given up; perhaps it was not marked before."""
+        if self._starts.miss(uid):
+            self._leave(uid, None, seen)
 
-    def _report_missed(self, seen: ObservationBatch) -> None:
-        for uid, missed in list(self._missed.items()):
-            pod = self._find_pod(pod_of(uid))
-            if pod is not None:
-                names = [missed.name] if missed.name in pod.containers else pod.containers
-                mounts = [
-                    mount
-                    for name in names
-                    for mount in self._choose(pod, name, missed.found.cgroup, 0)
-                ]
-                planned = pod.containers.get(missed.name)
-                if mounts:
-                    seen.missed.append(MissedContainer(uid, pod, planned, mounts))
-            elif time.monotonic() > missed.limit:
-                _LOG.warning("the container %s was not watched: its Pod is not known", uid)
-            else:
-                continue
-            del self._missed[uid]
-
-    def _start(self, starting: _Starting, seen: ObservationBatch) -> bool:
+    def _start(self, known: KnownContainer, seen: ObservationBatch) -> bool:
         """Mark the mounts of a container. False: they are not there yet."""
-        found = starting.found
-        process = read_process(found.cgroup)
-        if process is None:
-            return False
-        named = find_container(process.mounts)
-        if named is None:
-            return process.running and process.prepared  # the sandbox of a Pod
-        starting.name = named.name
-        pod = self._find_pod(named.pod)
-        if pod is None:
-            return False
-        planned = pod.containers.get(named.name)
-        chosen = self._choose(pod, named.name, found.cgroup, process.pid) if planned else []
-        if planned is None or not chosen:
-            self._leave(found.uid, writable_unseen(planned, []), seen)
+        uid, process, pod, planned, chosen = known
+        if not chosen.mounts:
+            if chosen.unseen:
+                seen.missed.append(MissedContainer(uid, pod, planned, (), chosen.unseen))
+            self._leave(uid, writable_unseen(planned, []), seen)
             return True
         try:
-            container = mark_container(found.uid, pod, planned, process, chosen)
+            container = mark_container(uid, pod, planned, process, chosen.mounts)
         except OSError as error:  # the kernel limits how many containers can be watched
-            why = f"fanotify: {error.strerror}"
-            seen.missed.append(MissedContainer(found.uid, pod, planned, chosen, why))
-            self._leave(found.uid, writable_unseen(planned, []), seen)
-        else:
-            if container is None:
-                return False
+            wholes, why = {one.volume.whole for one in chosen.mounts}, f"fanotify: {error.strerror}"
+            seen.missed.append(MissedContainer(uid, pod, planned, wholes, chosen.unseen, why))
+            self._leave(uid, writable_unseen(planned, []), seen)
+            return True
+        if container is not None:
             self._follow(container, seen)
-        return True
+        return container is not None
 
     def _follow(self, container: WatchedContainer, seen: ObservationBatch) -> None:
         """Read what a container does from now on."""

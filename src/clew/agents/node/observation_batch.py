@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from clew.agents.node.containers.watch_plan import PlannedContainer, PlannedMount, PlannedPod
+from clew.agents.node.containers.watch_plan import PlannedContainer, PlannedPod, UnseenVolume
 from clew.agents.node.containers.watched_container import WatchedContainer, WatchedMount
 from clew.agents.node.kernel.fanotify import FileEvent
-from clew.documents.ids import Uid
+from clew.documents.ids import Locator, Uid
 
 
 @dataclass
@@ -18,8 +18,10 @@ class MissedContainer:
     pod: PlannedPod
     planned: PlannedContainer | None
     """None: it is not known which one of the Pod it was."""
-    mounts: Sequence[PlannedMount]
-    """Those that the policy selects."""
+    wholes: Collection[Locator]
+    """The volumes that the policy selects."""
+    unseen: Sequence[UnseenVolume] = ()
+    """Those of them that could not have been watched anyway."""
     why: str = "the container could not be marked in time"
 
 
@@ -37,12 +39,14 @@ class ObservationBatch:
     unwatched: list[Collection[str] | None] = field(default_factory=list)
     """The volumes that each container can have written unseen; None: any."""
     missed: list[MissedContainer] = field(default_factory=list)
+    containers_lost: bool = False
+    """Whether containers may have come and gone unseen."""
     news: bool = False
     """Whether there is more in `unwatched` than in the batch before."""
 
     def __bool__(self) -> bool:
         seen = self.found, self.accesses, self.layers, self.names, self.gone, self.missed
-        return any(seen) or self.news
+        return any(seen) or self.containers_lost or self.news
 
     @property
     def size(self) -> int:

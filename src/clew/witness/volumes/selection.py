@@ -61,17 +61,17 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """A container, as far as rules look at it."""
+    """A container, as far as rules look at it. None: that is not known."""
 
     namespace: str
     pod: str
     container: str
     labels: Mapping[str, str] = {}
-    addresses: Sequence[str] = ()
+    addresses: Sequence[str] | None = ()
     cgroup: str = ""
-    uid: int = 0
-    gid: int = 0
-    contexts: Sequence[str] = ()
+    uid: int | None = 0
+    gid: int | None = 0
+    contexts: Sequence[str] | None = ()
 
 
 def parse_policy(document: bytes) -> Policy:
@@ -92,10 +92,11 @@ def parse_policy(document: bytes) -> Policy:
 
 
 def selects(policy: Policy, subject: Subject, locator: str) -> bool:
-    """Whether any path on a volume of this container may be watched."""
+    """Whether any path on a volume of this container may be watched. What is not known of the
+    container excludes it from nothing."""
     if any(not rule.paths and _matches(rule, subject, locator) for rule in policy.exclude):
         return False
-    return any(_matches(rule, subject, locator) for rule in policy.select)
+    return any(_matches(rule, subject, locator, unknown=True) for rule in policy.select)
 
 
 def selects_path(policy: Policy, subject: Subject, locator: str, path: bytes) -> bool:
@@ -147,19 +148,25 @@ def _check_rule(rule: Rule) -> None:
             raise UsageError(f"{address[:80]!r} is not an address: {error}") from error
 
 
-def _matches(rule: Rule, subject: Subject, locator: str) -> bool:
+def _matches(rule: Rule, subject: Subject, locator: str, *, unknown: bool = False) -> bool:
+    """`unknown`: whether a condition holds for what is not known."""
+    uid, gid, contexts = subject.uid, subject.gid, subject.contexts
     return (
         _SCHEMES.get(locator.partition(":")[0]) in rule.volumes
-        and _matches_pod(rule, subject)
-        and (not rule.uids or subject.uid in rule.uids)
-        and (not rule.gids or subject.gid in rule.gids)
+        and _matches_pod(rule, subject, unknown=unknown)
+        and (not rule.uids or (unknown if uid is None else uid in rule.uids))
+        and (not rule.gids or (unknown if gid is None else gid in rule.gids))
         and _matches_name(rule.cgroups, subject.cgroup)
-        and (not rule.contexts or any(_matches_name(rule.contexts, c) for c in subject.contexts))
+        and (
+            not rule.contexts
+            or (unknown if contexts is None else any(_is_context(rule, one) for one in contexts))
+        )
     )
 
 
-def _matches_pod(rule: Rule, subject: Subject) -> bool:
+def _matches_pod(rule: Rule, subject: Subject, *, unknown: bool = False) -> bool:
     """The conditions that the Pod itself decides."""
+    addresses = subject.addresses
     return (
         _matches_name(rule.namespaces, subject.namespace)
         and _matches_name(rule.pods, subject.pod)
@@ -168,7 +175,10 @@ def _matches_pod(rule: Rule, subject: Subject) -> bool:
             name in subject.labels and _matches_name((value,), subject.labels[name])
             for name, value in rule.labels.items()
         )
-        and (not rule.addresses or any(_matches_address(rule, one) for one in subject.addresses))
+        and (
+            not rule.addresses
+            or (unknown if addresses is None else any(_is_in(rule, one) for one in addresses))
+        )
     )
 
 
@@ -176,6 +186,10 @@ def _excludes_pods(rule: Rule) -> bool:
     """Whether a rule excludes whole Pods, not some of their paths, volumes or containers."""
     narrow = rule.paths, rule.containers, rule.cgroups, rule.uids, rule.gids, rule.contexts
     return CLAIM in rule.volumes and not any(narrow)
+
+
+def _is_context(rule: Rule, context: str) -> bool:
+    return _matches_name(rule.contexts, context)
 
 
 def _matches_name(globs: Sequence[str], name: str) -> bool:
@@ -187,7 +201,7 @@ def _matches_path(globs: Sequence[str], path: bytes) -> bool:
     return not globs or any(_pattern(glob, "/").fullmatch(text) for glob in globs)
 
 
-def _matches_address(rule: Rule, address: str) -> bool:
+def _is_in(rule: Rule, address: str) -> bool:
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

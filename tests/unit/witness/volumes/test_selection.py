@@ -1,5 +1,6 @@
 """Rules select containers, volumes and paths; content rules select what is stored."""
 
+import msgspec
 import pytest
 
 from clew.errors import UsageError
@@ -50,6 +51,17 @@ VOLUME = "pvc://ml-team/data@pv-1"
 )
 def test_a_rule_selects_by_each_of_its_conditions(rule: Rule, chosen: bool) -> None:
     assert selects(Policy(select=(rule,), exclude=()), SUBJECT, VOLUME) is chosen
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [Rule(uids=(5,)), Rule(gids=(5,)), Rule(addresses=("10.9.9.9",)), Rule(contexts=("x*",))],
+)
+def test_what_is_not_known_of_a_container_leaves_it_selected(rule: Rule) -> None:
+    unknown = msgspec.structs.replace(SUBJECT, uid=None, gid=None, addresses=None, contexts=None)
+    assert selects(Policy(select=(rule,), exclude=()), unknown, VOLUME)
+    assert selects(Policy(exclude=(rule,)), unknown, VOLUME)
+    assert not selects(Policy(select=(rule,), exclude=()), SUBJECT, VOLUME)
 
 
 def test_an_exclusion_wins_and_one_with_paths_excludes_only_these() -> None:

@@ -19,14 +19,13 @@ from clew.agents.node.containers.cgroups import (
 )
 from clew.agents.node.containers.mount_table import MountEntry, parse_mounts
 from clew.agents.node.kernel.inotify import DirectoryWatch
-from clew.agents.node.kernel.processes import parent_of, process_status
+from clew.agents.node.kernel.processes import is_ending, parent_of, process_status
 from clew.documents.ids import Uid
 from clew.prov.cluster.activity_uids import container_uid
 
 _RUNTIME = re.compile(rb"(runc|crun|youki)(:\[.*)?")
 """The name of a process that does not run the container's program yet."""
 _MAX_TABLE = 16 << 20
-_EXITING = 0x4
 
 
 class ContainerFound(NamedTuple):
@@ -36,6 +35,13 @@ class ContainerFound(NamedTuple):
 
 class ContainerGone(NamedTuple):
     uid: Uid
+
+
+class ContainersLost(NamedTuple):
+    """The kernel dropped changes: a short container may have been among them."""
+
+
+ContainerChange = ContainerFound | ContainerGone | ContainersLost
 
 
 class ContainerWatch:
@@ -58,9 +64,10 @@ class ContainerWatch:
         for cgroup in [path for path in self._known if not os.path.isdir(path)]:
             yield ContainerGone(self._known.pop(cgroup))
 
-    def changes(self) -> Iterator[ContainerFound | ContainerGone]:
+    def changes(self) -> Iterator[ContainerChange]:
         for change in self._watch.read():
             if not change.directory:
+                yield ContainersLost()
                 yield from self.scan()
             elif change.created:
                 parent = os.path.basename(change.directory)
@@ -79,13 +86,16 @@ class ContainerWatch:
         name = container_of_directory(os.path.basename(directory).decode(errors="replace"))
         if pod is not None and name is None:
             return
+        uid = container_uid(pod, name) if pod is not None and name is not None else None
         try:
             self._watch.add(directory)
         except OSError:  # it is gone already
-            return
-        if pod is not None and name is not None:
-            uid = container_uid(pod, name)
             if uid is not None and directory not in self._known:
+                yield ContainerFound(uid, directory)
+                yield ContainerGone(uid)
+            return
+        if uid is not None:
+            if directory not in self._known:
                 self._known[directory] = uid
                 yield ContainerFound(uid, directory)
             return
@@ -119,16 +129,20 @@ class ContainerProcess(NamedTuple):
 
 
 def read_process(cgroup: bytes) -> ContainerProcess | None:
-    """The first process in a cgroup; None if there is none, or it ended meanwhile."""
+    """The first process in a cgroup; None if there is none, or it ended meanwhile.
+
+    Whether it runs the program is read first: if it does, nothing is mounted any more, so the
+    mounts that are read then are all. The other way round, a container whose program starts between
+    the two steps looks like one without volumes."""
     try:
         with open(os.path.join(cgroup, b"cgroup.procs"), "rb") as file:
             pids = file.read(1 << 16).split()
         if not pids:
             return None
         pid = int(pids[0])
-        return ContainerProcess(
-            pid, read_mounts(pid), is_running(pid), start_time(pid), cgroup, mount_namespace(pid)
-        )
+        running = is_running(pid)
+        mounts = read_mounts(pid)
+        return ContainerProcess(pid, mounts, running, start_time(pid), cgroup, mount_namespace(pid))
     except (OSError, ValueError):
         return None
 
@@ -177,11 +191,6 @@ def has_run(pid: int) -> bool:
 def is_runtime(name: bytes) -> bool:
     """Whether a process with this name prepares a container."""
     return _RUNTIME.fullmatch(name) is not None
-
-
-def is_ending(pid: int) -> bool:
-    """Whether a process is about to end, or waits for its parent to notice."""
-    return bool(int(process_status(pid)[6]) & _EXITING)
 
 
 def container_of_event(pid: int, process: int) -> tuple[Uid | None, bool]:

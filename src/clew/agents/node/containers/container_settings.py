@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from clew.agents.node.kernel.processes import open_in_root, parent_of
+from clew.agents.node.kernel.processes import is_ending, open_in_root, parent_of
 
 _CONFIG = "config.json"
 _MAX_CONFIG = 4 << 20
 _MAX_TABLE = 1 << 20
 _MAX_COMMAND = 1 << 16
+_MAX_PARENTS = 1000
+"""How often to look for the parent while one ends and another one takes its place."""
 
 
 class ContainerSettings(NamedTuple):
@@ -47,7 +49,18 @@ def read_settings(pid: int, container_id: str) -> ContainerSettings | None:
     """The settings of the container whose first process this is; None where no bundle is found.
     The parent is the runtime, which was told the bundle, or later the shim, which works in one."""
     try:
-        parent = parent_of(pid)
+        for _ in range(_MAX_PARENTS):
+            parent = parent_of(pid)
+            found = _read_bundle(parent, container_id)
+            if found is not None or (parent_of(pid) == parent and not is_ending(parent)):
+                return found
+    except OSError:
+        return None
+    return None
+
+
+def _read_bundle(parent: int, container_id: str) -> ContainerSettings | None:
+    try:
         with open(f"/proc/{parent}/cmdline", "rb") as file:
             bundle = find_bundle(file.read(_MAX_COMMAND).split(b"\0"))
         if bundle is not None:

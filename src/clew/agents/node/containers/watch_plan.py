@@ -22,6 +22,7 @@ from clew.witness.volumes.volumes import Volume, claim_volume, empty_dir_volume,
 
 _MIRROR = "kubernetes.io/config.mirror"
 _LOCAL_VOLUMES = ("hostPath", "local")
+_NAMELESS = "pvc://"
 MAX_VOLUMES = 1000
 
 
@@ -60,6 +61,18 @@ class UnseenVolume(Struct, frozen=True):
     why: str
     whole: Locator | None = None
     """None: it has no name in the graph."""
+
+    @property
+    def key(self) -> str:
+        """What a policy knows it by: as one of a claim, unless it has another name."""
+        return self.whole or _NAMELESS
+
+
+class Choice(Struct, frozen=True):
+    """The volumes of a container that a policy selects."""
+
+    mounts: Sequence[PlannedMount] = ()
+    unseen: Sequence[UnseenVolume] = ()
 
 
 class PlannedContainer(Struct, frozen=True):
@@ -133,7 +146,11 @@ def plan_pod(pod: Json, claims: Mapping[str, BoundClaim], *, machine: str) -> Pl
         str(one.get("name", "")): _plan_container(
             one, spec, volumes, unseen, bound, witness=witness, init=init
         )
-        for init, group in ((True, "initContainers"), (False, "containers"))
+        for init, group in (
+            (True, "initContainers"),
+            (False, "containers"),
+            (False, "ephemeralContainers"),
+        )
         for one in spec.get(group) or ()
     }
     addresses = [str(one.get("ip", "")) for one in dig(pod, "status", "podIPs") or ()]

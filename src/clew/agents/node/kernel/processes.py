@@ -8,6 +8,7 @@ from clew.agents.node.kernel.libc import system_call
 
 _OPENAT2 = 437
 _IN_ROOT, NO_SYMLINKS = 0x10, 0x04
+_EXITING = 0x4
 
 
 def open_in_root(pid: int, path: bytes, flags: int = os.O_RDONLY, *, resolve: int = 0) -> int:
@@ -30,3 +31,8 @@ def process_status(pid: int) -> list[bytes]:
 
 def parent_of(pid: int) -> int:
     return int(process_status(pid)[1])
+
+
+def is_ending(pid: int) -> bool:
+    """Whether a process is about to end, or waits for its parent to notice."""
+    return bool(int(process_status(pid)[6]) & _EXITING)

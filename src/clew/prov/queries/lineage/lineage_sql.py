@@ -43,13 +43,13 @@ _FOUND_EARLIER = """
 """
 
 
-def _here_first(question: str) -> str:
-    parts = (f"gx.made_elsewhere {test}" for test in ("= 0", "<> 0"))
-    return f"coalesce({', '.join(question.replace('{}', part) for part in parts)})"
-
-
+_PREFERRED = ", ".join(
+    question.replace("{}", f"gx.made_elsewhere {test}")
+    for question in (_MADE_EARLIER, _FOUND_EARLIER)
+    for test in ("= 0", "<> 0")
+)
 _ORIGINS = f"""
-SELECT v.id, {_here_first(_MADE_EARLIER)}, {_here_first(_FOUND_EARLIER)}
+SELECT v.id, coalesce({_PREFERRED})
 FROM version v JOIN content c ON c.version = v.id
 WHERE {IS_FOUND} AND v.id IN ({{}})
 """
@@ -195,8 +195,8 @@ class LineageQueries:
         """For each version: the one that was made, else first found, with these bytes there."""
         wanted = list(keys)
         answer = {key: key for key in wanted}
-        for key, made, first in self._connection.rows_in(_ORIGINS, wanted):
-            answer[key] = made if made is not None else first if first is not None else key
+        rows = self._connection.rows_in(_ORIGINS, wanted)
+        answer.update((key, origin) for key, origin in rows if origin is not None)
         return answer
 
     def changed_outside(self, keys: Iterable[int]) -> set[int]:
