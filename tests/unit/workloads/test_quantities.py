@@ -15,7 +15,7 @@ from clew.workloads.forms.quantities import parse_positive, parse_quantity
     [
         ("1", "1"), ("0.5", "0.5"), (".5", "0.5"), ("500m", "0.5"), ("1k", "1000"), ("1Ki", "1024"),
         ("1.5Gi", "1610612736"), ("2e3", "2000"), ("2E3", "2000"), ("1E", "1e18"), ("100u", "1e-4"),
-        (2, "2"), (0.1, "0.1"), (" 1Gi ", "1073741824"), ("-1", "-1"),
+        (2, "2"), (0.1, "0.1"), (" 1Gi ", "1073741824"), ("-1", "-1"), ("2K", "2000"),
     ],
 )  # fmt: skip
 def test_values(text: object, value: str) -> None:
@@ -24,7 +24,24 @@ def test_values(text: object, value: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "many", "1GiB", "1 Gi", "1e", "0x10", "1Q", "--1", "1.2.3", None, True, [], {}, "∞"],
+    [
+        "",
+        "many",
+        "1GiB",
+        "1 Gi",
+        "1e",
+        "0x10",
+        "1Q",
+        "--1",
+        "1.2.3",
+        "1 2",
+        "m",
+        None,
+        True,
+        [],
+        {},
+        "∞",
+    ],
 )
 def test_other_texts_are_refused(text: object) -> None:
     with pytest.raises(UsageError, match="it is not a quantity"):

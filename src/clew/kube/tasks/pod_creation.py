@@ -148,7 +148,7 @@ def fits_quota(message: str) -> bool:
     )
     try:
         return all(
-            parse_quantity(requested[name]) <= parse_quantity(limit)
+            parse_quantity(requested[name]).value <= parse_quantity(limit).value
             for name, limit in limits.items()
             if name in requested
         )

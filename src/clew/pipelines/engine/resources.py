@@ -53,7 +53,7 @@ def resolve_request(resources: Resources, fill: Callable[[Any], Any]) -> Resourc
     """The request of a task, with its placeholders replaced by `fill`."""
 
     def number(value: Any, default: float) -> float:
-        return default if value is None else max(0.0, parse_quantity(fill(value)))
+        return default if value is None else max(0.0, float(parse_quantity(fill(value)).value))
 
     return ResourceRequest(
         cores=max(MIN_CORES, number(resources.cpu, 1.0)),

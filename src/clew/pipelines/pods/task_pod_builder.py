@@ -151,10 +151,9 @@ def _resources(node: Node, facts: Mapping[str, str]) -> tuple[dict[str, str], di
         if isinstance(found, float):  # the older fields are numbers: of cores, or of bytes
             found = f"{found:.0f}" if found.is_integer() else f"{found * 1000:.0f}m"
         try:
-            parse_quantity(found)
+            return str(parse_quantity(found))
         except InvalidQuantity as error:
             raise BadInput(str(error)) from error
-        return str(found)
 
     requests = {name: quantity(value) for name, value in resources.requests.items()}
     limits = {name: quantity(value) for name, value in resources.limits.items()}

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.kube.quantities import InvalidQuantity, parse_quantity
 from clew.pipelines.engine.resources import (
     MAX_OVERTAKES,
     MIN_CORES,
@@ -24,23 +23,6 @@ from clew.pipelines.spec.resources import parse_resources
 from clew.pipelines.tasks.machine_resources import measure_capacity
 
 GIB = 2**30
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("500m", 0.5), ("2", 2.0), (0.25, 0.25), ("2Gi", 2 * GIB), ("1.5Ki", 1536.0), ("4G", 4e9),
-        ("1e3", 1000.0), ("1E3", 1000.0), ("3E", 3e18), (".5", 0.5), (" 1k ", 1000.0),
-    ],
-)  # fmt: skip
-def test_quantities(text: Any, number: float) -> None:
-    assert parse_quantity(text) == pytest.approx(number)
-
-
-@pytest.mark.parametrize("text", ["", "many", "2GiB", "1e", "0x10", "1 2", "m"])
-def test_invalid_quantities(text: str) -> None:
-    with pytest.raises(InvalidQuantity):
-        parse_quantity(text)
 
 
 @pytest.mark.parametrize(
