@@ -16,7 +16,8 @@
 # make clean       remove what the above made, but for .venv
 
 PYTHON ?= python3
-JOBS ?= 2
+# Tests wait for processes half of the time.
+JOBS ?= $(shell n=$$((2 * $$(nproc))); echo $$((n < 8 ? n : 8)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport CLEW_PROJECT CLEW_GRAPH CLEW_SERVER CLEW_TOKEN CLEW_REDACT
@@ -151,7 +152,7 @@ cluster-down:
 	@$(PYTHON) -m tools.cluster down
 
 # These tests mostly wait for Pods.
-test-cluster: JOBS = 3
+test-cluster: JOBS = 4
 test-cluster: packages-test packages-cluster $(if $(KUBECONFIG),,cluster) native web
 	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
 		$(PYTEST) --dist loadgroup -m 'cluster and not heavy' --timeout 1800 tests/cluster
