@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tools.cluster import image_archives
 from tools.cluster.binaries import locked
-from tools.cluster.commands import report, run, step
+from tools.cluster.commands import ClusterError, report, run, step
 from tools.cluster.image_archives import context_digest
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -177,7 +177,10 @@ def _make_base() -> None:
 def _build_lock() -> Iterator[None]:
     """Build one image at a time, after removing the containers of a killed build."""
     with locked(image_archives.archive_directory() / "building.lock"):
-        _buildah("rm", "--all")
+        try:
+            _buildah("rm", "--all")
+        except ClusterError:  # a build that outlived its killed parent removed one of them itself
+            _buildah("rm", "--all")
         yield
 
 
