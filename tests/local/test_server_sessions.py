@@ -12,7 +12,7 @@ from tests.local.upstream import TargetTable, respond_with, run_upstream
 from tests.wait import wait_until
 
 import clew
-from clew.server.http.sessions import (
+from clew.server.identity.sessions import (
     API_AUDIENCE,
     SESSION_SECONDS,
     Session,

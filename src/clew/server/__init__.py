@@ -2,7 +2,8 @@
 
     app          puts the routes and the middleware together
     listener     opens the sockets, starts the workers, and ends them in order
-    http         identity, limits, timeouts, error documents, access log
+    http         limits, timeouts, error documents, access log
+    identity     who makes a request: tokens, sessions, what a caller may read
     kfp          routes of Kubeflow Pipelines' API
     kubeflow     routes of Kubeflow's web apps
     v1           routes of our own API

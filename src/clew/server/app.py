@@ -15,14 +15,14 @@ from clew.errors import ClewError
 from clew.server import web_app
 from clew.server.catalogue.activities.index import ActivityIndex
 from clew.server.http.access_log import AccessLog
-from clew.server.http.access_tokens import AccessTokens
-from clew.server.http.authentication import Authentication, TokenLogin
 from clew.server.http.client_limits import Limits, RequestLimiter
-from clew.server.http.logout import log_out
 from clew.server.http.page_headers import SecurityHeaders
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.request_head_check import HeadCheck, parse_host
-from clew.server.http.sessions import API_AUDIENCE, Sessions, apps_audience
+from clew.server.identity.access_tokens import AccessTokens
+from clew.server.identity.authentication import Authentication, TokenLogin
+from clew.server.identity.logout import log_out
+from clew.server.identity.sessions import API_AUDIENCE, Sessions, apps_audience
 from clew.server.ingest_transfers import IngestTransfers
 from clew.server.kfp.routes import router as kfp
 from clew.server.kubeflow.routes import router as kubeflow

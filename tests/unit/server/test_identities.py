@@ -20,10 +20,10 @@ from tests.unit.server.served_project import BEARER, ORIGIN, TOKEN, Served, serv
 
 from clew.server import app as app_module
 from clew.server.catalogue.access_tokens import add_token
-from clew.server.http.access_tokens import new_token
-from clew.server.http.authentication import PUBLIC_PATHS
 from clew.server.http.client_limits import Limits
-from clew.server.http.sessions import API_AUDIENCE, Session, Sessions, apps_audience
+from clew.server.identity.access_tokens import new_token
+from clew.server.identity.authentication import PUBLIC_PATHS
+from clew.server.identity.sessions import API_AUDIENCE, Session, Sessions, apps_audience
 from clew.server.kubeflow.csrf import COOKIE, HEADER
 
 SAFE = ("GET", "HEAD")

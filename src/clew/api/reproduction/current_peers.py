@@ -12,9 +12,9 @@ from clew.kube.scratch.scratch_client import ScratchClient
 from clew.prov.cluster.ancestry_types import Peer, PeerPod
 from clew.prov.cluster.locators import image_digest
 from clew.replay.pods.peer_changes import explain_changes
-from clew.witness.kubernetes_audit.container_inputs import find_inputs
 from clew.witness.kubernetes_audit.endpoints import SERVICE_OF
 from clew.witness.kubernetes_audit.object_types import ConfigMap, EndpointSlice, Pod, decode_object
+from clew.witness.kubernetes_audit.pods.container_inputs import find_inputs
 from clew.witness.kubernetes_audit.requests import serialize_config_map
 
 _SERVICE = "service://"

@@ -1,4 +1,5 @@
-"""HTTP itself, for all routes: identity, limits, timeouts, error documents and the access log.
+"""HTTP itself, for all routes: limits, timeouts, error documents and the access log.
 
-Contains middleware and nothing about executions, runs or notebooks. Imported by `server`.
+Contains middleware and nothing about executions, runs or notebooks; `server.identity` says who
+makes a request. Imported by `server`.
 """

@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.server.http.authentication import PUBLIC_PATHS
 from clew.server.http.problems import KUBEFLOW_PREFIXES, problem_response
 from clew.server.http.request_head_check import body_length
 from clew.server.http.server_sent_events import is_event_stream
+from clew.server.identity.authentication import PUBLIC_PATHS
 
 MB = 1 << 20
 _LARGE_BODIES = {

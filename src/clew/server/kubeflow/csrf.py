@@ -12,7 +12,7 @@ import secrets
 from fastapi import Request, Response
 
 from clew.errors import NotAllowed
-from clew.server.http.authentication import is_secure, session_of
+from clew.server.identity.authentication import is_secure, session_of
 from clew.viewer.origin_check import SAFE_METHODS
 
 COOKIE = "XSRF-TOKEN"

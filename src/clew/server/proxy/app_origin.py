@@ -16,10 +16,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError, UsageError
-from clew.server.http.authentication import is_secure, redirect, session_of, set_cookie
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.request_head_check import parse_host as host_of
-from clew.server.http.sessions import Sessions, apps_audience
+from clew.server.identity.authentication import is_secure, redirect, session_of, set_cookie
+from clew.server.identity.sessions import Sessions, apps_audience
 from clew.server.proxy import headers, targets
 from clew.server.proxy.error_page import error_page
 from clew.server.proxy.targets import TargetKey

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import Scope
 
-from clew.server.http.access_tokens import is_access_token
+from clew.server.identity.access_tokens import is_access_token
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -23,7 +23,7 @@ from clew.pipelines.runs.lease_holder import lease_end
 from clew.prov.queries.repeat_results import shorten_result
 from clew.server.catalogue import repeat_requests
 from clew.server.repeats.output_tail import OutputTail
-from clew.server.rerun_process import worker_command, worker_options
+from clew.server.repeats.rerun_process import worker_command, worker_options
 from clew.server.server_state import Service
 
 _LOG = logging.getLogger("clew.server.repeats")

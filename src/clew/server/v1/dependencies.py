@@ -8,8 +8,8 @@ from pydantic import StringConstraints
 
 from clew.api.local.project import LocalProject
 from clew.errors import NotAllowed
-from clew.server.http.authentication import uses_access_token
-from clew.server.http.namespace_access import namespaces_of
+from clew.server.identity.authentication import uses_access_token
+from clew.server.identity.namespace_access import namespaces_of
 from clew.server.server_state import Service
 from clew.workloads.backend import Backend
 from clew.workloads.forms.spawner_config import FormDefaults

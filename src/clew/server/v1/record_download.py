@@ -23,7 +23,7 @@ from clew.prov.export.note_transfer import PortableNote
 from clew.prov.export.recorded_events import export_events
 from clew.prov.queries.cluster.visibility import check_content
 from clew.prov.queries.executions import find_execution
-from clew.server.http.namespace_access import namespaces_of
+from clew.server.identity.namespace_access import namespaces_of
 from clew.server.ingest_transfers import IngestTransfers
 from clew.server.parsers.event_batches import Malformed
 from clew.server.server_state import Service

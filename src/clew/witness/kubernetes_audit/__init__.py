@@ -6,7 +6,7 @@
     fold                the entry: one audit event in, Clew events out
     fold_state          what is remembered between events: creators, claims, members of Services
     audit_log_activity  the log itself as an execution, and its gaps
-    pods, containers, container_inputs, masked_pod  Pods and what their containers read
+    pods                Pods, and what their containers run and read
     claims              claims, volumes and where the bytes are
     requests            requests that change an input or touch a Pod by hand
     controllers         what creates Pods, and the addresses of Services

@@ -42,7 +42,7 @@ from clew.witness.kubernetes_audit.object_types import (
     is_name,
     is_removed,
 )
-from clew.witness.kubernetes_audit.pods import describe_pod
+from clew.witness.kubernetes_audit.pods.pods import describe_pod
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _BY_HAND = frozenset({"exec", "attach", "portforward"})

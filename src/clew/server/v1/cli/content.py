@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 from clew.api.local.versions import check_stored, find_stored
 from clew.api.remote.messages import ContentRequest
 from clew.documents.ids import Digest
-from clew.server.http.namespace_access import namespaces_of
+from clew.server.identity.namespace_access import namespaces_of
 from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
 from clew.store import Store

@@ -36,7 +36,7 @@ from clew.prov.cluster.facets import PodFacet
 from clew.prov.queries.cluster.pod_diff import load_hardware
 from clew.prov.queries.lineage.lineage import trace_lineage as lineage_of
 from clew.prov.queries.targets import Target
-from clew.server.http.namespace_access import namespaces_of
+from clew.server.identity.namespace_access import namespaces_of
 from clew.server.parsers.event_batches import Malformed
 from clew.server.server_state import Service
 from clew.store import Store

@@ -19,7 +19,7 @@ from starlette.responses import StreamingResponse
 
 from clew.api.remote.messages import RerunCommand, encode_message
 from clew.errors import ClewError
-from clew.server.rerun_process import worker_command, worker_options
+from clew.server.repeats.rerun_process import worker_command, worker_options
 from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
 

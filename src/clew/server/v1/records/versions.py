@@ -18,8 +18,8 @@ from clew.errors import UsageError
 from clew.prov.queries import files
 from clew.prov.queries.formats import path_fields
 from clew.prov.queries.targets import Target
-from clew.server.http.namespace_access import namespaces_of
 from clew.server.http.problems import problem_response
+from clew.server.identity.namespace_access import namespaces_of
 from clew.server.server_state import Service
 from clew.server.v1.dependencies import ProjectDep, ServiceDep, Text
 from clew.server.v1.document_router import DocumentRouter

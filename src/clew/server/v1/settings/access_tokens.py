@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from clew.documents.project.web_settings import AccessToken, AccessTokens, NewAccessToken
 from clew.server.catalogue import access_tokens
 from clew.server.catalogue.access_tokens import StoredToken
-from clew.server.http.access_tokens import new_token
-from clew.server.http.namespace_access import (
+from clew.server.identity.access_tokens import new_token
+from clew.server.identity.namespace_access import (
     LONGEST_NAME,
     choose_token_user,
     may_choose_token_user,

@@ -1,6 +1,6 @@
 """A process that does one command that executes recorded programs again, such as `clew repeat`.
 
-    python -m clew.server.rerun_worker DESCRIPTOR
+    python -m clew.server.repeats.rerun_worker DESCRIPTOR
 
 It reads the command as one line of JSON from its input. The programs it executes print to its own
 stdout and stderr. Clew's messages go to the file descriptor as lines of JSON: any number of {said},

@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError
 from clew.server.catalogue.access_tokens import ALL, OBSERVE
-from clew.server.http.access_tokens import AccessTokens
-from clew.server.http.login_page import is_own_path, login_page
 from clew.server.http.problems import error_response, problem_response
-from clew.server.http.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
+from clew.server.identity.access_tokens import AccessTokens
+from clew.server.identity.login_page import is_own_path, login_page
+from clew.server.identity.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
 from clew.viewer.origin_check import SAFE_METHODS, is_cross_origin
 
 PUBLIC_PATHS = frozenset(

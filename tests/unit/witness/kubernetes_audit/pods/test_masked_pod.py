@@ -6,7 +6,7 @@ import pytest
 from tests.unit.witness.kubernetes_audit.audit_log import audit, fold, of, pod, running
 
 from clew.prov.events import Started, to_lines
-from clew.witness.kubernetes_audit.masked_pod import MaskedPod
+from clew.witness.kubernetes_audit.pods.masked_pod import MaskedPod
 
 CANARY = "c4n4ry-0123456789"
 PRESIGNED = f"https://s3.example.org/b/k?X-Amz-Credential=A&X-Amz-Signature={CANARY}&partNumber=2"

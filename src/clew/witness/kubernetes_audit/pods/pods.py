@@ -15,10 +15,10 @@ from clew.prov.cluster.locators import address_locator, pod_locator, pod_name_lo
 from clew.prov.events import Alias, AnyEvent, Ended, Gap, Started
 from clew.prov.facets import MAX_VALUES
 from clew.witness.kubernetes_audit.audit_event import MAX_NAME
-from clew.witness.kubernetes_audit.containers import describe_containers
 from clew.witness.kubernetes_audit.kubernetes_time import end_of_second
-from clew.witness.kubernetes_audit.masked_pod import MaskedPod
 from clew.witness.kubernetes_audit.object_types import ContainerStatus, Pod
+from clew.witness.kubernetes_audit.pods.containers import describe_containers
+from clew.witness.kubernetes_audit.pods.masked_pod import MaskedPod
 
 _FINAL_PHASES = {"Succeeded", "Failed"}
 _MAX_VALUES = MAX_VALUES // 2

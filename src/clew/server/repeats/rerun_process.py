@@ -20,7 +20,7 @@ class WorkerOptions(TypedDict):
 def worker_command(messages: int) -> list[str]:
     """The command line. `messages`: the file descriptor to which it writes its messages. `-P`: it
     imports nothing from its working directory, which is the project."""
-    return [sys.executable, "-P", "-m", "clew.server.rerun_worker", str(messages)]
+    return [sys.executable, "-P", "-m", "clew.server.repeats.rerun_worker", str(messages)]
 
 
 def worker_options(service: Service, messages: int) -> WorkerOptions:

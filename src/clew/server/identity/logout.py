@@ -3,8 +3,8 @@
 from fastapi import Request
 from starlette.responses import PlainTextResponse, Response
 
-from clew.server.http.authentication import session_of, set_cookie
 from clew.server.http.problems import problem_response
+from clew.server.identity.authentication import session_of, set_cookie
 
 
 async def log_out(request: Request) -> Response:

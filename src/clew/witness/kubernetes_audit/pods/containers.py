@@ -11,10 +11,10 @@ from clew.prov.cluster.facets import ContainerFacet, write_facet
 from clew.prov.cluster.locators import image_digest, image_locator
 from clew.prov.events import AnyEvent, Content, Ended, Generated, Started, Used, Version
 from clew.witness.kubernetes_audit.audit_event import MAX_NAME
-from clew.witness.kubernetes_audit.container_inputs import find_inputs
 from clew.witness.kubernetes_audit.kubernetes_time import end_of_second
-from clew.witness.kubernetes_audit.masked_pod import CONTAINERS, MaskedPod
 from clew.witness.kubernetes_audit.object_types import ContainerState, ContainerStatus, Pod
+from clew.witness.kubernetes_audit.pods.container_inputs import find_inputs
+from clew.witness.kubernetes_audit.pods.masked_pod import CONTAINERS, MaskedPod
 
 
 class _Start(NamedTuple):
