@@ -5,11 +5,13 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 from tests.unit.witness.kubernetes_audit.audit_log import audit, pod
 
-from clew.agents.audit import ingestion
+from clew.agents.audit import audit_log_files, ingestion
+from clew.agents.audit.audit_log_files import LogFile
 from clew.agents.audit.checkpoint import Checkpoint, load_checkpoint
 from clew.agents.audit.ingestion import AuditIngestion, AuditLog
 from clew.agents.spool import Spool
@@ -130,6 +132,32 @@ def test_rotation_while_it_reads(agent: Agent) -> None:
     spool.close()
 
     assert agent.seen() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_rotation_just_before_a_file_is_opened(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, another: bool
+) -> None:
+    """`another`: the next file has its name already."""
+    agent.log.write_bytes(touch(0))
+    rotations = iter([agent.log])
+    open_found = audit_log_files.open_file
+
+    def open_late(file: LogFile) -> IO[bytes]:
+        for log in rotations:
+            rotate(log, "10-00-00")
+            if another:
+                log.write_bytes(touch(1))
+        return open_found(file)
+
+    monkeypatch.setattr(audit_log_files, "open_file", open_late)
+    agent.read()
+    if not another:
+        agent.log.write_bytes(touch(1))
+        agent.read()
+
+    assert agent.seen() == [0, 1]
+    assert agent.gaps() == []
 
 
 def test_log_that_was_deleted_or_replaced_is_a_gap(agent: Agent) -> None:

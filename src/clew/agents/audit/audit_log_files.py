@@ -6,6 +6,7 @@ oldest. Other programs rotate it to `audit.log.1` and so on.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import re
@@ -73,6 +74,16 @@ def open_file(file: LogFile) -> IO[bytes]:
     if file.is_compressed:
         return cast(IO[bytes], gzip.open(file.path, "rb"))
     return open(file.path, "rb")
+
+
+def open_same_file(file: LogFile) -> IO[bytes]:
+    """The same; FileNotFoundError if the name leads to another file now."""
+    stream = open_file(file)
+    status = os.fstat(stream.fileno())
+    if (status.st_dev, status.st_ino) != (file.device, file.inode):
+        stream.close()
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file.path))
+    return stream
 
 
 def hash_first_line(head: bytes) -> str:

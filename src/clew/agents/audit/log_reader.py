@@ -18,7 +18,7 @@ from clew.agents.audit.audit_log_files import (
     find_position,
     hash_first_line,
     list_files,
-    open_file,
+    open_same_file,
 )
 from clew.agents.audit.checkpoint import Position
 from clew.store.errors import from_os
@@ -96,11 +96,14 @@ class LogReader:
 
     def _open(self, file: LogFile, offset: int) -> Generator[Line, None, bool]:
         try:
-            stream = open_file(file)
+            stream = open_same_file(file)
             first = hash_first_line(stream.read(HEAD_BYTES))
             stream.seek(offset)
         except (OSError, EOFError) as error:
-            if file.path == self._log and isinstance(error, OSError):
+            is_gone = isinstance(error, FileNotFoundError)
+            if is_gone and self._has(file):  # under another name: it was rotated just now
+                return (yield from self._open_next())
+            if file.path == self._log and isinstance(error, OSError) and not is_gone:
                 raise from_os(error, doing=f"read {file.path}") from error
             self._file, self._position = file, Position(file.device, file.inode)
             gap = f"{file.path.name} cannot be read: {type(error).__name__}"
@@ -110,6 +113,9 @@ class LogReader:
         self._file, self._stream, self._rest = file, stream, b""
         self._position = Position(file.device, file.inode, offset, first)
         return True
+
+    def _has(self, file: LogFile) -> bool:
+        return any(one[1:3] == file[1:3] for one in list_files(self._log))
 
     def _is_finished(self) -> bool:
         """Whether nothing more is written to the open file: it is not the log any more."""
