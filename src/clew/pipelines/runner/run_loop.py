@@ -3,7 +3,6 @@
 It runs as many tasks at once as the backend has capacity for, each as a recorded execution.
 """
 
-import gc
 import os
 import queue
 import signal
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from clew.errors import NoDatabase, NotAllowed
+from clew.garbage_collection import collect_seldom
 from clew.pipelines.engine.admission_queue import AdmissionQueue
 from clew.pipelines.engine.deadlines import Deadlines
 from clew.pipelines.engine.engine import (
@@ -45,9 +45,6 @@ _RETRY_SECONDS = 1.0
 """Pause before a task that cannot start without the database is tried again."""
 _CHECK_SECONDS = 0.2
 """Between two checks whether the run was canceled."""
-_COLLECT_OBJECTS = 20_000
-"""New objects between two searches for reference cycles. With Python's own 700 it searches dozens
-of times while the events of tasks are built, which are trees, and the next task waits."""
 _SWITCH_SECONDS = 0.0001
 """How long the recorder's thread may keep the others waiting."""
 
@@ -60,6 +57,7 @@ MakeBackend = Callable[[RunContext], TaskBackend]
 """Makes the backend of a run that has its id now."""
 
 
+@collect_seldom()  # else the next task waits while the events of one are looked through
 def perform(
     directory: ProjectDirectory,
     settings: Settings,
@@ -69,8 +67,7 @@ def perform(
 ) -> str:
     """Perform a run until it succeeds, fails or is canceled, and return its id."""
     recorder = Recorder(directory, settings, run.resumed, uid=run.uid, say=options.say)
-    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
-    gc.set_threshold(_COLLECT_OBJECTS, *thresholds[1:])
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         recorder.begin()
@@ -81,7 +78,6 @@ def perform(
         return loop.perform()
     finally:
         sys.setswitchinterval(interval)
-        gc.set_threshold(*thresholds)
         recorder.close()
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from clew.documents.ids import Locator, Uid
 from clew.errors import NotFound
+from clew.garbage_collection import collect_seldom
 from clew.prov.cluster.ancestry_types import AncestorPod, Ancestry, FoundVersion
 from clew.replay.pods.pod_graph import TARGET, PodGraph, all_of, is_restored
 from clew.replay.repeat.recreate_plan import CannotRecreate, plan_recreation
@@ -34,6 +35,7 @@ class PodPlan:
     pods_by_volume: int
 
 
+@collect_seldom()
 def plan_pods(ancestry: Ancestry) -> PodPlan:
     """Find the fewest Pods to run; NotFound if the target needs what is neither stored nor made by
     a recorded Pod."""

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from clew.documents.ids import Locator, Uid
+from clew.garbage_collection import collect_seldom
 from clew.prov.cluster.ancestry_types import (
     AncestorPod,
     Ancestry,
@@ -65,6 +66,7 @@ class _Bytes(NamedTuple):
     source: str | None
 
 
+@collect_seldom()
 def find_ancestry(
     graph: Graph, target: Target, *, as_of: int | None = None, everything: bool = False
 ) -> Ancestry:
