@@ -18,11 +18,11 @@ import httpx2
 import obstore
 import pytest
 from obstore.store import S3Store
+from tests.cluster.audit_agents import begin_now
 from tests.cluster.kube import CLEW, Kube, pod
 from tests.cluster.location import address_for_pods, require_local_cluster
 from tests.cluster.node_agents import create_token, run_node_agents
 from tests.cluster.sidecars import ONE_WEBHOOK, install_webhook, select_namespace, wait_for_webhook
-from tests.cluster.test_audit_agent import begin_now
 from tests.cluster.test_cluster_lineage import pods_of
 from tests.cluster.test_node_agent import claim
 from tests.driver import Project

@@ -5,34 +5,38 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
+from tests.cluster.audit_agents import (
+    Recorded,
+    assert_no_canary,
+    await_request,
+    begin_now,
+    inputs,
+    make_token,
+    read_log,
+    restart_api_server,
+    start_agent,
+    state_of,
+    touch,
+    trainer,
+    write_load,
+)
 from tests.cluster.concurrency import ALL_NAMESPACES
 from tests.cluster.deployment import find_resource, render
 from tests.cluster.kube import Kube, pod
 from tests.cluster.location import address_for_pods, require_local_cluster
 from tests.driver import Project
-from tests.kept_bytes import read_kept
-from tests.local.server import Server, run_server
+from tests.local.server import run_server
 from tests.wait import wait_until
 
-from clew import db
-from clew.agents.audit.audit_log_files import HEAD_BYTES, hash_first_line
-from clew.agents.audit.checkpoint import Checkpoint, Position, save_checkpoint
 from clew.documents.document import from_nanoseconds
-from clew.prov import tables
 
 pytestmark = pytest.mark.cluster
-
-CANARY = "c4n4ry-9f8e7d6c5b4a"
-ROTATED_MB = 10
-"""The API server of the tests rotates its log at this size."""
 
 
 @pytest.fixture
@@ -47,153 +51,9 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def begin_now(state: Path, log: Path) -> None:
-    """Let an agent with this state begin at the end of the log: other tests write to it, too."""
-    status = log.stat()
-    with log.open("rb") as file:
-        first = hash_first_line(file.read(HEAD_BYTES))
-        file.seek(0)
-        whole = file.read(status.st_size).rfind(b"\n") + 1
-    state.mkdir(parents=True)
-    position = Position(status.st_dev, status.st_ino, whole, first)
-    save_checkpoint(state / "checkpoint.json", Checkpoint(position=position))
-
-
-def read_log(project: Project, log: Path) -> dict[str, Any]:
-    """Run an agent to the end of the log."""
-    ran = project(
-        "agent", "audit", "--log", str(log), "--once", "--json", "--state", _state(project)
-    )
-    found: dict[str, Any] = json.loads(ran.stdout)
-    assert (found["gaps"], found["refused"], found["waiting"]) == (0, 0, 0), ran.stderr
-    return found
-
-
-def _state(project: Project) -> str:
-    return str(project.folder.parent / "agent")
-
-
-class Recorded:
-    """What a project has about one namespace."""
-
-    def __init__(self, project: Project, namespace: str) -> None:
-        self._database = db.connect(project / ".clew/graph.db")
-        self._namespace = namespace
-
-    def __enter__(self) -> Recorded:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
-
-    def begun(self, kind: str) -> list[dict[str, Any]]:
-        """The activities of this kind."""
-        rows = self._database.rows(
-            "SELECT uid, name, node, agent, image, command, facets FROM started WHERE kind = ?"
-            " ORDER BY at, uid",
-            (kind,),
-        )
-        names = ("uid", "name", "node", "agent", "image", "command")
-        found = [
-            dict(zip(names, row, strict=False)) | {"facets": json.loads(row[6])} for row in rows
-        ]
-        return [one for one in found if self._is_own(one)]
-
-    def _is_own(self, one: dict[str, Any]) -> bool:
-        own = one["facets"]["kubernetes"].get("namespace")
-        pods = {row["uid"] for row in self.begun("pod")} if own is None else set()
-        return own == self._namespace or one["uid"].partition("/")[0] in pods
-
-    def times(self, name: str) -> tuple[int, int | None]:
-        """When the Pod of this name was created, and when it ended."""
-        rows = self._database.rows(
-            "SELECT min(s.at), min(e.at) FROM started s LEFT JOIN ended e ON e.activity = s.id"
-            " WHERE s.kind = 'pod' AND s.name = ?",
-            (f"{self._namespace}/{name}",),
-        )
-        return rows[0][0], rows[0][1]
-
-    def places(self, table: str) -> set[str]:
-        """The locators of versions that were used or generated here."""
-        rows = self._database.rows(
-            f"SELECT DISTINCT l.locator FROM {table} f JOIN version v ON v.id = f.version"
-            " JOIN location l ON l.id = v.location"
-        )
-        return {row[0] for row in rows}
-
-    def aliases(self) -> set[tuple[str, str]]:
-        rows = self._database.rows(
-            "SELECT a.locator, b.locator FROM alias x JOIN location a ON a.id = x.a"
-            " JOIN location b ON b.id = x.b"
-        )
-        return {(row[0], row[1]) for row in rows}
-
-    def rows(self) -> dict[str, list[Any]]:
-        """All rows of the executions in this namespace."""
-        own = {
-            row[0]
-            for row in self._database.rows("SELECT execution, facets FROM started")
-            if json.loads(row[1]).get("kubernetes", {}).get("namespace") == self._namespace
-        }
-        owner = {"version": 1, "started": 1, "alias": 0}
-        activities = {
-            row[0]
-            for row in self._database.rows("SELECT id, execution FROM started")
-            if row[1] in own
-        }
-        versions = {
-            row[0]
-            for row in self._database.rows("SELECT id, execution FROM version")
-            if row[1] in own
-        }
-        found: dict[str, list[Any]] = {}
-        for table, columns in tables.COLUMNS.items():
-            if table == "location":
-                continue
-            keys = versions if table == "content" else own if table in owner else activities
-            position = owner.get(table, 0)
-            rows = self._database.rows(f"SELECT {', '.join(columns)} FROM {table}")
-            found[table] = sorted((row for row in rows if row[position] in keys), key=repr)
-        return found
-
-
-def inputs(kube: Kube) -> None:
-    """A claim, a ConfigMap and a Secret."""
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
-    }
-    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "password"}}
-    kube.apply(
-        claim, settings | {"data": {"rate": "0.1"}}, secret | {"stringData": {"value": CANARY}}
-    )
-
-
-def trainer(name: str, *command: str) -> dict[str, Any]:
-    """A Pod that reads all of them, with a secret in its variables and in an address."""
-    presigned = f"https://s3.example.org/b/k?X-Amz-Credential=AKIA&X-Amz-Signature={CANARY}"
-    made = pod(
-        name,
-        *(command or ("sh", "-c", "cat /settings/rate > /data/rate")),
-        volume="data",
-        env=[
-            {"name": "MYSQL_ROOT_PASSWORD", "value": CANARY},
-            {"name": "MODEL", "value": presigned},
-            {"name": "VALUE", "valueFrom": {"secretKeyRef": {"name": "password", "key": "value"}}},
-        ],
-    )
-    spec = made["spec"]
-    spec["containers"][0]["volumeMounts"].append({"name": "settings", "mountPath": "/settings"})
-    spec["volumes"].append({"name": "settings", "configMap": {"name": "settings"}})
-    return made
-
-
 def test_pod_with_everything_it_depends_on(kube: Kube, log: Path, project: Project) -> None:
     namespace = kube.namespace
-    begin_now(Path(_state(project)), log)
+    begin_now(Path(state_of(project)), log)
     inputs(kube)
     kube.run(trainer("train"))
     kube("patch", "configmap", "settings", "--patch", '{"data":{"rate":"0.2"}}')
@@ -233,17 +93,9 @@ def test_pod_with_everything_it_depends_on(kube: Kube, log: Path, project: Proje
     assert_no_canary(project.folder.parent)
 
 
-def assert_no_canary(folder: Path) -> None:
-    """The secret is nowhere; the name of its variable is there, so the search sees the values."""
-    kept = list(read_kept(folder))
-    assert [what for what, data in kept if CANARY.encode() in data] == []
-    named = {what.partition(" ")[0] for what, data in kept if b"MYSQL_ROOT_PASSWORD" in data}
-    assert "table" in named
-
-
 def test_rollout_and_service(kube: Kube, log: Path, project: Project) -> None:
     namespace = kube.namespace
-    begin_now(Path(_state(project)), log)
+    begin_now(Path(state_of(project)), log)
     labels = {"app": "web"}
     template = pod("web", "sleep", "3600")
     template["spec"].pop("restartPolicy")
@@ -300,7 +152,7 @@ def _pod_names(kube: Kube) -> set[str]:
 
 def test_client_cannot_pose_as_a_pod(kube: Kube, log: Path, project: Project) -> None:
     """The API server takes over the auditID that a client sends."""
-    begin_now(Path(_state(project)), log)
+    begin_now(Path(state_of(project)), log)
     kube.run(pod("victim", "true"))
     uid = kube.get("pod", "victim")["metadata"]["uid"]
     config = json.loads(kube("config", "view", "--raw", "--flatten", "--output=json"))
@@ -333,7 +185,7 @@ def test_manifests_run_the_agent(
         if volume["name"] in paths:
             volume["hostPath"]["path"] = paths[volume["name"]]
     with run_server(project, "--host", address_for_pods(kube)) as server:
-        given = {"server": server.address, "token": _make_token(server)}
+        given = {"server": server.address, "token": make_token(server)}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "clew-agents"}}
         for each in found:
             each["metadata"]["namespace"] = kube.namespace
@@ -373,7 +225,7 @@ def test_failures_do_not_change_the_graph(
     made = project.folder.parent / "again" / "project"
     made.mkdir(parents=True)
     _copy_project(project.folder, made)
-    begin_now(Path(_state(project)), log)
+    begin_now(Path(state_of(project)), log)
     begin_now(tmp_path / "again" / "agent", log)
     inputs(kube)
     with run_server(project) as first:
@@ -409,67 +261,3 @@ def test_failures_do_not_change_the_graph(
 def _copy_project(one: Path, other: Path) -> None:
     """A project with the same uid, so that its rows have the same keys."""
     subprocess.run(["cp", "-r", one / ".clew", other], check=True)
-
-
-def _make_token(server: Server) -> str:
-    with server.client() as client:
-        made = client.post("/api/v1/tokens", json={"name": "agent", "scope": "observe"})
-        return str(made.json()["token"])
-
-
-def start_agent(
-    project: Project, server: Server, log: Path, token: str | None = None
-) -> subprocess.Popen[bytes]:
-    """`token`: one that was made before, where the server does not answer."""
-    command = [sys.executable, "-m", "clew", "agent", "audit", "--log", str(log)]
-    environment = project.environment | {
-        "CLEW_SERVER": server.address,
-        "CLEW_TOKEN": token or _make_token(server),
-    }
-    with (project.folder.parent / "agent.log").open("ab") as output:
-        return subprocess.Popen(
-            [*command, "--state", _state(project)],
-            env=environment,
-            cwd=project.folder.parent,
-            stderr=output,
-            stdout=output,
-        )
-
-
-def write_load(kube: Kube, log: Path, *, seconds: float) -> None:
-    """Write ConfigMaps until the log was rotated, for at least so long."""
-    import time
-
-    until, inode, number = time.monotonic() + seconds, log.stat().st_ino, 0
-    while time.monotonic() < until or log.stat().st_ino == inode:
-        data = {"text": f"{number % 10} " * 450_000}  # almost as large as it may be
-        named = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": f"load-{number % 7}"},
-        }
-        kube("replace", "--force", "--filename", "-", given=json.dumps(named | {"data": data}))
-        number += 1
-        rotated = log.stat().st_ino != inode
-        assert rotated or number < 40 * ROTATED_MB, "the log is not rotated"
-
-
-def restart_api_server(kube: Kube, *, how: str = "TERM") -> None:
-    folder = Path(kube.kubeconfig).parent
-    for action in (["stop", "--signal", how], ["start"]):
-        words = [sys.executable, "-m", "tools.cluster", "--folder", str(folder), *action]
-        subprocess.run([*words, "kube-apiserver"], check=True)
-    wait_until("the API server", lambda: "ok" in kube("get", "--raw", "/readyz", ok=False))
-
-
-def touch(kube: Kube, name: str) -> None:
-    """The last request of the test."""
-    kube("create", "configmap", name)
-
-
-def await_request(project: Project, namespace: str, name: str) -> None:
-    def there() -> bool:
-        with Recorded(project, namespace) as found:
-            return name in {one["facets"]["kubernetes"]["name"] for one in found.begun("request")}
-
-    wait_until("the agent delivered everything", there)

@@ -18,6 +18,16 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.cluster.audit_agents import (
+    CANARY,
+    assert_no_canary,
+    await_request,
+    begin_now,
+    restart_api_server,
+    start_agent,
+    touch,
+    write_load,
+)
 from tests.cluster.concurrency import ALONE
 from tests.cluster.graph_facts import read_facts, read_lineage
 from tests.cluster.kube import Kube, pod
@@ -36,16 +46,6 @@ from tests.cluster.sidecars import (
     install_webhook,
     select_namespace,
     wait_for_webhook,
-)
-from tests.cluster.test_audit_agent import (
-    CANARY,
-    assert_no_canary,
-    await_request,
-    begin_now,
-    restart_api_server,
-    start_agent,
-    touch,
-    write_load,
 )
 from tests.driver import Project
 from tests.local.s3_sidecar import KEY, SECRET, s3_server

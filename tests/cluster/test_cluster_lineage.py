@@ -17,6 +17,7 @@ from typing import Any
 import obstore
 import pytest
 from obstore.store import S3Store
+from tests.cluster.audit_agents import begin_now
 from tests.cluster.kube import Kube, pod
 from tests.cluster.location import address_for_pods, require_local_cluster
 from tests.cluster.node_agents import create_token, have_delivered, run_node_agents
@@ -27,7 +28,6 @@ from tests.cluster.sidecars import (
     select_namespace,
     wait_for_webhook,
 )
-from tests.cluster.test_audit_agent import begin_now
 from tests.driver import Project
 from tests.local.s3_sidecar import KEY, SECRET, s3_server
 from tests.local.server import Server, run_server

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.cluster.audit_agents import restart_api_server
 from tests.cluster.concurrency import ALL_NAMESPACES
 from tests.cluster.kube import Kube
 from tests.cluster.location import require_local_cluster
 from tests.cluster.task_pods import RUN, WAIT, MakeTasks, Tasks, helper, let_go
-from tests.cluster.test_audit_agent import restart_api_server
 from tests.local.programs.compiling import HERE, compile_pipeline
 from tests.wait import wait_until
 

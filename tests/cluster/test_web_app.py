@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 from tests.cluster.kube import Kube
 from tests.cluster.operator import JUPYTER, operator  # noqa: F401 - a fixture
 from tests.driver import Project
-from tests.local.web_app import WebApp, assert_accessible, open_web_app
+from tests.local.web_app import WebApp, assert_accessible, open_web_app, row_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -24,11 +24,6 @@ def web_app(kube: Kube, browser: BrowserContext, tmp_path: Path) -> Iterator[Web
     options = ("--on-cluster", "--namespace", kube.namespace, "--apps-port", "0")
     with open_web_app(browser, project, *options) as app:
         yield app
-
-
-def row_of(page: Page, name: str) -> Locator:
-    cell = page.get_by_role("cell").get_by_role("link", name=name, exact=True)
-    return page.get_by_role("row").filter(has=cell)
 
 
 def create(page: Page, name: str, image: str | None = None) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 from tests.driver import Project
-from tests.local.web_app import WebApp, open_web_app
+from tests.local.web_app import WebApp, open_web_app, row_of
 
 PROGRAMS = Path(__file__).parents[2] / "build" / "notebooks" / "bin"
 CODE = """
@@ -40,11 +40,6 @@ def web_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def web_app(browser: BrowserContext, web_project: Project) -> Iterator[WebApp]:
     with open_web_app(browser, web_project, up=True) as app:
         yield app
-
-
-def row_of(page: Page, name: str) -> Locator:
-    cell = page.get_by_role("cell").get_by_role("link", name=name, exact=True)
-    return page.get_by_role("row").filter(has=cell)
 
 
 def open_from_row(page: Page, name: str, link: str) -> Page:

@@ -16,6 +16,7 @@ from tests.local.web_app import (
     assert_fits,
     open_path,
     open_web_app,
+    row_of,
 )
 
 NOTEBOOKS = "/jupyter/api/namespaces/local/notebooks"
@@ -44,11 +45,6 @@ def ask(app: WebApp, path: str, method: str = "GET", **body: Any) -> Any:
 
 def notebook_names(app: WebApp) -> list[str]:
     return sorted(one["name"] for one in ask(app, NOTEBOOKS)["notebooks"])
-
-
-def row_of(page: Page, name: str) -> Locator:
-    cell = page.get_by_role("cell").get_by_role("link", name=name, exact=True)
-    return page.get_by_role("row").filter(has=cell)
 
 
 def expect_state(page: Page, name: str, state: str) -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Response, expect
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response, expect
 from tests.driver import Project
 from tests.local.server import ServerAddress, run_server, run_up
 
@@ -131,3 +131,9 @@ def assert_fits(page: Page) -> None:
 def _axe() -> str:
     assert _AXE.exists(), "axe-core is not installed: make web (make test does it)"
     return _AXE.read_text()
+
+
+def row_of(page: Page, name: str) -> Locator:
+    """The row of a table whose link has this name."""
+    cell = page.get_by_role("cell").get_by_role("link", name=name, exact=True)
+    return page.get_by_role("row").filter(has=cell)

@@ -5,9 +5,9 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.unit.agents.sidecars.sidecar_pods import POD, UID, pod
 
 from clew.agents.sidecars import pod_access_log
 from clew.agents.sidecars.access_log_files import LogDirectory
@@ -15,49 +15,18 @@ from clew.agents.sidecars.node_logs import NodeLogs
 from clew.agents.sidecars.pod_access_log import PodLog
 from clew.agents.sidecars.pod_contexts import read_context
 from clew.agents.sidecars.traffic_sidecar_names import (
-    CONTAINER,
     DROPPED,
     LABEL,
     LOG,
     LOG_VOLUME,
-    STORES,
     USER,
 )
 from clew.agents.spool import Spool
-from clew.documents.ids import Uid
 from clew.errors import Full
 from clew.prov.events import AnyEvent, Content, Gap, Generated, Looked, Used
 from clew.witness.volumes.selection import Policy, Rule
 
-UID = "0a1b2c3d-0000-4000-8000-000000000001"
-POD = Uid(UID.replace("-", ""))
 EVERYTHING = Policy(exclude=())
-
-
-def container(name: str, letter: str, **state: Any) -> dict[str, Any]:
-    running = {"running": {"startedAt": "2026-11-19T04:00:00Z"}}
-    identity = f"containerd://{letter * 64}"
-    return {"name": name, "containerID": identity, "restartCount": 0, "state": state or running}
-
-
-def pod(**status: Any) -> dict[str, Any]:
-    known = {
-        "startTime": "2026-11-19T03:59:59Z",
-        "initContainerStatuses": [container(CONTAINER, "5")],
-        "containerStatuses": [container("main", "c")],
-    }
-    return {
-        "metadata": {
-            "name": "train", "namespace": "team", "uid": UID,
-            "annotations": {STORES: "s3.example"}, "creationTimestamp": "2026-11-19T03:59:58Z",
-        },
-        "spec": {
-            "nodeName": "one",
-            "initContainers": [{"name": CONTAINER, "image": "sidecar"}],
-            "containers": [{"name": "main", "image": "app:1"}],
-        },
-        "status": {**known, **status},
-    }  # fmt: skip
 
 
 def put(number: int) -> bytes:
@@ -383,35 +352,6 @@ def test_a_restarted_agent_finishes_the_log_that_is_gone(reader: Reader, present
     assert {one.locator for one in counted} == {"s3://lake/o1", "s3://lake/o2"}
     assert [one.name for one in state.iterdir()] == ([POD] if present else [])
     assert reader.gaps() == []
-
-
-def test_what_is_not_redirected_is_a_gap() -> None:
-    both = [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}]
-    found = read_context(pod(podIPs=both))
-    assert found is not None
-    (gap,) = (one for one in found.describe(found.containers[0]) if isinstance(one, Gap))
-    assert gap.what == "traffic over IPv6"
-
-
-def test_restarts_of_a_container_are_told_apart() -> None:
-    ended = {"terminated": {
-        "containerID": f"containerd://{'a' * 64}", "startedAt": "2026-11-19T04:00:00Z",
-        "finishedAt": "2026-11-19T04:01:00Z",
-    }}  # fmt: skip
-    again = {
-        **container("main", "c", running={"startedAt": "2026-11-19T04:02:00Z"}),
-        "restartCount": 1,
-        "lastState": ended,
-    }
-    found = read_context(pod(containerStatuses=[again]))
-    assert found is not None
-    first, second = found.containers
-    assert (first.restart, second.restart, found.stores) == (0, 1, ("s3.example",))
-    assert found.find_activity(first.started + 10**9).uid == first.uid
-    assert found.find_activity(second.started + 10**9).uid == second.uid
-    later = read_context(pod(), found)
-    assert later is not None
-    assert first.uid in {one.uid for one in later.containers}
 
 
 @pytest.fixture(autouse=True)

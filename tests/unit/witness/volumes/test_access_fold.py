@@ -1,66 +1,39 @@
 """Accesses of containers become versions, uses and writings, without cycles."""
 
-from collections.abc import Iterable
-
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.witness.volumes.accesses import (
+    CLAIM,
+    FOREIGN,
+    LOCAL,
+    MAIN,
+    OTHER,
+    POD,
+    RAW,
+    SECOND,
+    STATE,
+    answer,
+    brief,
+    fold_of,
+    read,
+    run,
+    write,
+)
 
 from clew.documents.ids import Digest, Uid
 from clew.prov.cluster.watch_declarations import UNWATCHED
-from clew.prov.events import AnyEvent, Content, Gap, Generated, Invalidated, Looked, Used, Version
+from clew.prov.events import Content, Gap, Generated, Invalidated, Looked, Used, Version
 from clew.witness.volumes import file_tables, file_versions
 from clew.witness.volumes.access_fold import AccessFold
 from clew.witness.volumes.accesses import (
     Access,
     ContentAnswer,
-    ContentRequest,
-    FileAccess,
     FileRemoval,
     FileRename,
     FileState,
 )
-from clew.witness.volumes.volumes import Volume, claim_volume, empty_dir_volume
-
-POD, OTHER = Uid("a" * 32), Uid("b" * 32)
-MAIN, SECOND, FOREIGN = Uid(f"{POD}/main"), Uid(f"{POD}/second"), Uid(f"{OTHER}/main")
-CLAIM = claim_volume("ml", "data", "pv-1")
-STATE = FileState(size=3, mtime=10, ctime=10, mode=0o100644, born=10)
-RAW = CLAIM.locate(b"/raw")
-
-
-def fold_of(*volumes: Volume) -> AccessFold:
-    fold = AccessFold()
-    for volume in volumes or (CLAIM,):
-        fold.watch(volume, at=10_000_005)
-    return fold
-
-
-def read(container: Uid, path: bytes = b"/raw", at: int = 100, **more: object) -> FileAccess:
-    given = {"volume": CLAIM.key, "handle": path, "state": STATE, "read": True, **more}
-    return FileAccess(at=at, container=container, path=path, **given)  # type: ignore[arg-type]
-
-
-def write(container: Uid, path: bytes = b"/raw", at: int = 100, **more: object) -> FileAccess:
-    return read(container, path, at, **{"read": False, "written": True, **more})
-
-
-def run(fold: AccessFold, *accesses: Access) -> list[AnyEvent]:
-    return [event for access in accesses for event in fold.apply(access)]
-
-
-def brief(events: Iterable[AnyEvent]) -> list[tuple[str, str, Version]]:
-    return [
-        (type(event).__name__, event.how, event.version)
-        for event in events
-        if isinstance(event, Used | Generated | Invalidated)
-    ]
-
-
-def answer(request: ContentRequest, digest: str = "1", **more: object) -> ContentAnswer:
-    given = {"size": request.state.size, "mode": 0o100644, "mtime": 10, **more}
-    return ContentAnswer(digest=Digest(f"blake3:{digest * 64}"), **given)  # type: ignore[arg-type]
+from clew.witness.volumes.volumes import Volume, empty_dir_volume
 
 
 def test_a_read_uses_a_version_that_the_pod_found_and_repeated_reads_are_one_use() -> None:
@@ -299,9 +272,6 @@ def test_any_accesses_give_versions_with_one_maker_each_and_no_use_of_ones_own(
             fold.answer(request, answer(request))
 
 
-LOCAL = claim_volume("ml", "data", "pv-1", local=True)
-
-
 def gaps_of_the_next_pod(fold: AccessFold, volume: Volume, *exposed: set[str] | None) -> list[str]:
     """A Pod writes and ends; something happens; another Pod writes on."""
     fold.watch(volume, at=10_000_005)
@@ -334,59 +304,6 @@ def test_a_volume_that_was_written_unseen_while_it_was_watched_is_forgotten() ->
 def test_what_is_kept_of_volumes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_tables, "MAX_KEPT_FILES", 0)
     assert gaps_of_the_next_pod(AccessFold(), LOCAL)
-
-
-LINKED = msgspec.structs.replace(STATE, links=2)
-
-
-def linked(container: Uid, path: bytes, **more: object) -> FileAccess:
-    return read(container, path, **{"handle": b"h", "state": LINKED, **more})
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_another_name_of_a_file_has_the_maker_of_the_file(known: bool) -> None:
-    fold = fold_of(LOCAL)
-    run(fold, write(FOREIGN, b"/a", handle=b"h"))
-    (request,) = fold.take_requests()
-    if known:
-        fold.answer(request, answer(request))
-    events = run(fold, linked(MAIN, b"/b"))
-    other = CLAIM.locate(b"/b")
-    assert brief(events) == [
-        ("Generated", "link", Version(other, FOREIGN, 1)),
-        ("Used", "open", Version(other, POD, 1)),
-    ]
-    assert events[0].at < events[-1].at
-    late = [] if known else fold.answer(request, answer(request))
-    found = {e.version for e in (*events, *late) if isinstance(e, Content)}
-    assert found >= {Version(other, FOREIGN, 1), Version(other, POD, 1)}
-    longer = msgspec.structs.replace(LINKED, size=9, mtime=20)
-    assert brief(run(fold, linked(MAIN, b"/b", read=False, written=True, state=longer)))[0] == (
-        "Generated", "write", Version(other, MAIN, 2),
-    )  # fmt: skip
-    assert brief(run(fold, linked(FOREIGN, b"/a", state=longer))) == [
-        ("Generated", "link", Version(CLAIM.locate(b"/a"), MAIN, 1)),
-        ("Used", "open", Version(CLAIM.locate(b"/a"), OTHER, 2)),
-    ]
-
-
-def test_a_link_to_a_file_that_was_there_is_a_use_of_that_file() -> None:
-    fold = fold_of()
-    run(fold, linked(FOREIGN, b"/a", state=STATE))
-    for container in (MAIN, SECOND):
-        assert brief(run(fold, linked(container, b"/b"))) == [
-            ("Used", "link", Version(CLAIM.locate(b"/a"), POD, 1)),
-            ("Used", "open", Version(CLAIM.locate(b"/b"), POD, 1)),
-        ]
-
-
-def test_a_link_whose_other_names_are_not_known_makes_the_reader_unwatched() -> None:
-    events = run(fold_of(), linked(MAIN, b"/b"), linked(MAIN, b"/c", handle=b"i"))
-    (gap,) = [e for e in events if isinstance(e, Gap)]
-    assert (gap.what, gap.locator) == ("other names of a file", CLAIM.locate(b"/b"))
-    assert [(e.kind, e.locator) for e in events if isinstance(e, Looked)] == [
-        (UNWATCHED, CLAIM.whole)
-    ]
 
 
 def test_the_paths_of_a_pod_are_bounded_and_what_is_left_out_is_a_gap(
