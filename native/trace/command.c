@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -28,12 +29,40 @@ static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP,
 #define IGNORED_COUNT (sizeof ignored_signals / sizeof *ignored_signals)
 static struct sigaction saved_actions[IGNORED_COUNT];
 
+/* With --init these go on to the command instead. They are blocked until it has been started, so that none is
+ * lost. */
+static const int forwarded_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+#define FORWARDED_COUNT (sizeof forwarded_signals / sizeof *forwarded_signals)
+static sigset_t forwarded, saved_mask;
+
+static void forward_signal(int signal) { kill(run.root, signal); }
+
+static void block_forwarded(void)
+{
+	sigemptyset(&forwarded);
+	for (unsigned i = 0; i < FORWARDED_COUNT; i++)
+		sigaddset(&forwarded, forwarded_signals[i]);
+	sigprocmask(SIG_BLOCK, &forwarded, &saved_mask);
+}
+
+void forward_signals(void)
+{
+	struct sigaction forward = {.sa_handler = forward_signal, .sa_flags = SA_RESTART};
+	if (!run.init)
+		return;
+	for (unsigned i = 0; i < FORWARDED_COUNT; i++)
+		sigaction(forwarded_signals[i], &forward, NULL);
+	sigprocmask(SIG_UNBLOCK, &forwarded, NULL);
+}
+
 void ignore_signals(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	/* wait4 reports stops: a signal for each of them would only cost time. */
 	struct sigaction no_stops = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
 	sigaction(SIGCHLD, &no_stops, NULL);
+	if (run.init)
+		block_forwarded();
 	for (unsigned i = 0; i < IGNORED_COUNT; i++)
 		sigaction(ignored_signals[i], &ignore, &saved_actions[i]);
 }
@@ -42,6 +71,8 @@ static void restore_signals(void)
 {
 	for (unsigned i = 0; i < IGNORED_COUNT; i++)
 		sigaction(ignored_signals[i], &saved_actions[i], NULL);
+	if (run.init)
+		sigprocmask(SIG_SETMASK, &saved_mask, NULL);
 }
 
 /* Replaces `environ` by the variables in the file: execvp passes them on to the command. */
@@ -123,6 +154,8 @@ static void run_command(char **command, int go)
 	/* Last, right before exec: it takes effect with the next program. */
 	pin_addresses();
 	execute(command);
+	if (run.init) /* nobody else says why it did not start */
+		fprintf(stderr, "clew-step: %s: %s\n", command[0], strerror(errno));
 	_exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
 }
 

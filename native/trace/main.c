@@ -2,7 +2,8 @@
  *
  *   clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
  *              [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]…
- *              [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] -- COMMAND…
+ *              [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1]
+ *              [--init 1] [--most BYTES] -- COMMAND…
  *
  *   --out FILE            the trace (docs/formats/trace.md)
  *   --spool DIR           where content is kept before it is overwritten (snapshots.c)
@@ -17,6 +18,9 @@
  *   --pin-clock, --pin-random  see pinning.c;  --serial 1  see process_order.c
  *   --prompt 1            write what a child of the command did when it ends, not at the next tick
  *   --isolated 1          the command is not trusted: keep it away from the tracer (tracer_protection.c)
+ *   --init 1              as the first process of a container: signals go on to the command, and its end is the
+ *                         end of all; default: the tracer ignores them, and waits for the last process
+ *   --most BYTES          of the trace: it ends before the record that would exceed them
  *
  * A FILE or DIR may be /proc/self/fd/N: then only the tracer has it, and the command cannot reach it.
  *
@@ -112,7 +116,7 @@ static char *held_path(char *value) { return held_path_through(value, getpid());
  * even while every process computes. */
 static void event_loop(void)
 {
-	while (task_count()) {
+	while (task_count() && !(run.init && run.ended)) {
 		if (ticked) {
 			ticked = 0;
 			rings_drain();
@@ -192,6 +196,10 @@ int main(int argc, char **argv)
 			run.prompt = true;
 		else if (!strcmp(argv[at], "--isolated"))
 			run.isolated = true;
+		else if (!strcmp(argv[at], "--init"))
+			run.init = true;
+		else if (!strcmp(argv[at], "--most"))
+			out_limit(strtoull(value, NULL, 10));
 		else if (!strcmp(argv[at], "--pin-clock") ? pin_clock(value) : !strcmp(argv[at], "--pin-random") && pin_random(value))
 			continue;
 		else if (!strcmp(argv[at], "--exclude") && snapshots.exclude_count < 256)
@@ -200,7 +208,7 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] [--init 1] [--most BYTES] -- COMMAND…\n");
 		return 125;
 	}
 	/* The tracer itself may have been started through a descriptor: close that on exec as well. */
@@ -233,7 +241,9 @@ int main(int argc, char **argv)
 	sigaction(SIGALRM, &on_tick, NULL);
 	sigprocmask(SIG_UNBLOCK, &alarm, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
+	forward_signals();
 	event_loop();
+	rings_drain(); /* of processes that outlive the command (--init): they end with the tracer */
 	out_flush();
 	return run.status;
 }

@@ -131,6 +131,7 @@ void handle_end(struct task *task, int status, const struct rusage *usage)
 		out_int(usage->ru_stime.tv_sec * 1000000l + usage->ru_stime.tv_usec);
 		out_int(usage->ru_maxrss);
 		out_end();
+		run.ended = run.ended || proc->pid == run.root;
 		if (proc->pid == run.root)
 			run.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 		/* The reader wants to know of each child as soon as it has ended. */

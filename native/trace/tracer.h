@@ -9,6 +9,8 @@
 struct run {
 	bool prompt;   /* write what a child of the command did when it ends, not at the next tick */
 	bool isolated; /* the command is not trusted */
+	bool init;     /* behave as the first process of a container */
+	bool ended;    /* the command has ended */
 	pid_t root;    /* the command */
 	int status;    /* of the command; 125 as long as it has not ended: then the tracer failed */
 };
@@ -18,6 +20,7 @@ extern struct run run;
 void environment_read(const char *path);
 bool command_open(char *option); /* an --open option; false: there are too many */
 void ignore_signals(void);
+void forward_signals(void);
 void start_command(char **command);
 
 /* ptrace_stops.c */

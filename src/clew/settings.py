@@ -46,6 +46,8 @@ class Settings:
     """CLEW_IMAGE: the image of Clew for the Pods of these tasks."""
     scheduler: str = ""
     """CLEW_SCHEDULER: the scheduler of those that are to run near their clients."""
+    trace_pods: bool = True
+    """CLEW_TRACE_PODS: `off` if the processes in these Pods are not to be recorded."""
     s3: Mapping[str, str] = field(default_factory=dict)
     """AWS_*: the S3 settings, by the names of these variables in lower case."""
 
@@ -102,6 +104,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         artifacts=value("CLEW_ARTIFACTS"),
         image=value("CLEW_IMAGE"),
         scheduler=value("CLEW_SCHEDULER") or "",
+        trace_pods=(value("CLEW_TRACE_PODS") or "").lower() not in {"off", "0", "no", "false"},
         s3={name.lower(): found for name in S3 if (found := value(name))},
     )
 

@@ -2,9 +2,11 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,13 +15,18 @@ from tests.wait import wait_until
 from clew.witness.tracer_binary import DIRECTORY
 
 
-@pytest.fixture
-def shared(tmp_path: Path) -> Path:
-    """The directory of both containers, with clew-step in it."""
+@pytest.fixture(params=["traced", "untraced"])
+def shared(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The directory of both containers, with clew-step in it, and perhaps the tracer."""
     target = tmp_path / "bin" / "clew-step"
     subprocess.run([DIRECTORY / "clew-step", "--install", target], check=True)
     assert target.read_bytes() == (DIRECTORY / "clew-step").read_bytes()
     assert sorted(os.listdir(tmp_path / "bin")) == ["clew-step"]
+    if request.param == "traced":
+        (tmp_path / "trace").mkdir()
+        for name in ("clew-trace", "libclew-inject.so"):
+            if (DIRECTORY / name).exists():
+                shutil.copy(DIRECTORY / name, tmp_path / "bin")
     return tmp_path
 
 
@@ -81,7 +88,9 @@ def test_the_status_of_the_command(
     step.make_ready()
     assert step.end() == (status, f"{status}\n")
     assert not step.runs
-    assert sorted(os.listdir(shared)) == ["bin", "lock", "ready", "status"]
+    assert sorted(set(os.listdir(shared)) - {"trace"}) == ["bin", "lock", "ready", "status"]
+    if is_traced(shared):
+        assert os.listdir(shared / "trace") == ["records"]
 
 
 def test_it_waits_until_the_inputs_are_there(shared: Path, steps: list[Step]) -> None:
@@ -140,6 +149,32 @@ def test_orphans_are_reaped(shared: Path, steps: list[Step]) -> None:
     assert step.end() == (0, "0\n")
 
 
+def test_what_outlives_the_command_ends_with_it(shared: Path, steps: list[Step]) -> None:
+    """The container ends with its first process."""
+    script = f"sleep 600 & echo $! >{shared}/pid"
+    steps.append(step := Step(shared, "sh", "-c", script))
+    step.make_ready()
+    assert step.end() == (0, "0\n")
+    pid = (shared / "pid").read_text().strip()
+    if is_traced(shared):
+        wait_until("it is killed", lambda: _is_gone(pid))
+    else:  # here there is no container
+        os.kill(int(pid), signal.SIGKILL)
+
+
+def test_a_tracer_that_does_not_work_here(shared: Path, steps: list[Step]) -> None:
+    """As where ptrace is forbidden: the command runs without it."""
+    if not is_traced(shared):
+        return
+    tracer = shared / "bin" / "clew-trace"
+    tracer.write_text("#!/bin/sh\necho ptrace is not permitted >&2; exit 125\n")
+    steps.append(step := Step(shared, "true"))
+    step.make_ready()
+    assert step.end() == (0, "0\n")
+    assert os.listdir(shared / "trace") == ["why-not"]
+    assert (shared / "trace" / "why-not").read_text() == "ptrace is not permitted\n"
+
+
 def test_it_is_killed(shared: Path, steps: list[Step]) -> None:
     """As when the memory of the container is used up: the lock is free, there is no status."""
     script = f"echo $$ >{shared}/pid; exec sleep 600"
@@ -153,7 +188,8 @@ def test_it_is_killed(shared: Path, steps: list[Step]) -> None:
         assert not step.runs  # although the command, which is no part of this container, runs on
         assert not (shared / "status").exists()
     finally:
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # the tracer ended it
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_it_says_what_it_cannot_do(shared: Path) -> None:
@@ -164,6 +200,17 @@ def test_it_says_what_it_cannot_do(shared: Path) -> None:
     )
     assert ran.returncode == 125
     assert "clew-step: /proc/no: " in ran.stderr
+
+
+def is_traced(shared: Path) -> bool:
+    return (shared / "trace").is_dir()
+
+
+def _is_gone(pid: str) -> bool:
+    try:
+        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return True
 
 
 def _read(file: Path) -> str:

@@ -12,6 +12,7 @@ enum record {
 	R_MARK, R_SIGNAL, R_HELD, R_REUSED, R_ASK, R_PLACE, R_SEEN,
 };
 void out_open(const char *path, int notify);
+void out_limit(uint64_t bytes); /* of the whole trace */
 void out_begin(enum record type, uint64_t seq, uint32_t image, unsigned fields);
 void out_int(int64_t value);
 void out_text(const char *text); /* NULL becomes nil */

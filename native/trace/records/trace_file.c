@@ -19,6 +19,9 @@ static size_t used, record_at, capacity;
 static int file = -1, notify_fd = -1;
 static bool unannounced; /* there are records that the reader was not notified of */
 static bool lost; /* the disk is full: the file ends, perhaps within a record, and the command goes on */
+static uint64_t room = UINT64_MAX; /* bytes that the trace may still grow by */
+
+void out_limit(uint64_t bytes) { room = bytes; }
 
 void out_open(const char *path, int notify)
 {
@@ -142,6 +145,9 @@ void out_flush(void)
 {
 	size_t done = 0;
 	observations_flush();
+	if (used > room)
+		lost = true;
+	room -= lost ? 0 : used;
 	while (done < used && !lost) {
 		ssize_t n = write(file, buffer + done, used - done);
 		if (n > 0)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clew import db, disk_reserve
@@ -28,7 +29,7 @@ from clew.errors import ClewError, NoDatabase, NotFound
 from clew.project_directory import ProjectDirectory, clew_paths
 from clew.prov.events import AnyEvent, Ended
 from clew.prov.graph import FOLD_BATCH, check_name
-from clew.prov.locators import decode_text
+from clew.prov.locators import decode_text, file_locator
 from clew.prov.queries.executions import get_execution
 from clew.prov.queries.formats import execution_id
 from clew.redaction import Redactor
@@ -280,7 +281,7 @@ class CommandRecorder:
         from clew.witness.syscalls.trace_conversion import TraceConverter  # while the command runs
 
         return TraceConverter(
-            machine=self._host.machine,
+            locate=partial(file_locator, self._host.machine),
             boot=self._host.boot,
             variables=self._start.variables,
             sealed=self._start.sealed,

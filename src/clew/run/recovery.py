@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from clew.project_directory import ProjectDirectory, clew_paths, is_accepted
 from clew.prov.event_numbers import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
-from clew.prov.locators import stream_locator
+from clew.prov.locators import file_locator, stream_locator
 from clew.prov.queries.executions import get_execution
 from clew.redaction import Redactor
 from clew.run import execution_events, record_errors, spool_directories
@@ -210,7 +211,7 @@ def _build_events(
     from clew.witness.syscalls.trace_conversion import TraceConverter
 
     converter = TraceConverter(
-        machine=machine_id(settings),
+        locate=partial(file_locator, machine_id(settings)),
         boot=str(started.facets.get("boot", ""))[:8],
         variables={name: value or "" for name, value in started.environment.items()},
         sealed=started.facets.get("sealed", {}),

@@ -38,6 +38,7 @@ def test_the_owner_decides(path: str, package: str, found: str) -> None:
         ("/home/me/train.py", "source"),
         ("/home/me/__pycache__/train.cpython-311.pyc", "source"),
         ("/home/me/Makefile", "source"),
+        ("/image/lib/python3.11/site-packages/x/data.csv", "package"),
         ("/home/me/analysis.R", "source"),
         ("/home/me/explore.ipynb", "source"),
         ("/home/me/libfast.so.1.2", "source"),

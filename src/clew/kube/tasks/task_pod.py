@@ -10,7 +10,12 @@ credentials. They share the directories `SHARED`. The program `clew-step` starts
     /clew/lock            clew-step holds its lock (flock) while it runs
     /clew/status          the exit status of the command, as text; written at once
 
-If clew-step was killed, the lock is free and there is no status: the task failed.
+If clew-step was killed, the lock is free and there is no status: the task failed. If the helper
+put a tracer there, the command runs under it, where the node permits that:
+
+    /clew/bin/clew-trace, /clew/bin/libclew-inject.so
+    /clew/trace/records   what it recorded
+    /clew/trace/why-not   instead: why it does not work there
 """
 
 import hashlib
@@ -34,6 +39,11 @@ STEP = f"{CONTROL}/bin/clew-step"
 READY = f"{CONTROL}/ready"
 LOCK = f"{CONTROL}/lock"
 STATUS = f"{CONTROL}/status"
+PROGRAMS = f"{CONTROL}/bin"
+TRACE = f"{CONTROL}/trace"
+RECORDS = "records"
+WHY_NOT = "why-not"
+"""The names of files in `TRACE`."""
 _NOT_NAME = re.compile(r"[^a-z0-9]+")
 
 

@@ -4,21 +4,26 @@ So they can be shown, compared and restored like those of a task on this machine
 bucket has forgotten them. Of larger artifacts the record has the digest, and the bucket the bytes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from clew.errors import ClewError
+from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import ArtifactStore, StoredFile
 from clew.pipelines.pods.execution_events import PodRecord, build_events
+from clew.pipelines.pods.witnessed_processes import NotWitnessed, TracedTask, convert_trace
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
 from clew.run.stdio.streams import StreamCapture
 from clew.store import Store
+from clew.witness.syscalls.trace_conversion import ConvertedTrace
 
 MAX_FILE = 16 << 20
 """Bytes of an artifact's file that is kept."""
+_MAX_TRACE = 128 << 20
+"""Bytes of a compressed trace."""
 MAX_FILES = 100
 """Files that are kept of one attempt."""
 _PIECE = 1 << 20
@@ -32,11 +37,12 @@ def keep_and_build_events(
     redactor: Redactor,
     limit: int,
     artifacts: ArtifactStore,
+    traced: TracedTask | None,
 ) -> list[AnyEvent]:
     """The events of an attempt, once the content that they name is stored. `log`: its output;
-    `limit`: the bytes of it that are kept."""
+    `limit`: the bytes of it that are kept; `traced`: its processes are to be recorded."""
     stored = set(_keep_files(record.outputs, store, artifacts))
-    events = build_events(record, stored)
+    events = build_events(record, stored, _convert_trace(record, traced, stored, artifacts))
     kept = log.with_suffix(".kept")
     capture = StreamCapture(kept, redactor=redactor, limit=limit)
     try:
@@ -62,3 +68,30 @@ def _keep_files(
             data = artifacts.read(file.url, most=MAX_FILE)
             if data is not None and store.put_bytes(data).digest == file.digest:
                 yield file.digest
+
+
+def _convert_trace(
+    record: PodRecord,
+    traced: TracedTask | None,
+    stored: Container[str],
+    artifacts: ArtifactStore,
+) -> ConvertedTrace | None:
+    """What its processes did; None if that is not known, and `record` then says why."""
+    if traced is None:
+        record.unseen = "they are not to be"
+        return None
+    try:
+        data = artifacts.read(f"{traced.place}/{task_documents.TRACE}", most=_MAX_TRACE)
+        if data is None:
+            return None
+        trace = task_documents.decode_trace(data)
+        record.inputs = record.inputs or trace.header.inputs
+        if trace.header.why_not:
+            record.unseen = trace.header.why_not
+            return None
+        return convert_trace(traced, trace, record, stored)
+    except NotWitnessed as why:
+        record.unseen = str(why)
+    except (ClewError, ValueError) as error:
+        record.unseen = f"its trace cannot be read: {error}"
+    return None

@@ -25,6 +25,7 @@ from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import ArtifactStore, StoredFile
 from clew.pipelines.pods.task_documents import PodTaskResult, TaskPlan
 from clew.pipelines.pods.task_outputs import LeftFile, TaskOutputs
+from clew.pipelines.pods.task_tracing import TaskTracing
 
 _TRANSFERS = 4
 """Files at the same time."""
@@ -43,9 +44,12 @@ def main() -> None:
         store = ArtifactStore(settings.load().s3)
         plan = _read_plan(store, place)
         inputs = _prepare(store, place, plan)
+        tracing = TaskTracing(place, plan, inputs)
         Path(READY).touch()
-        if _await_status() == 0:
-            result = _collect(store, place, plan, inputs)
+        status = _await_status()
+        with tracing.stored(store):
+            result = _collect(store, place, plan, inputs) if status == 0 else None
+        if result is not None:
             store.write(f"{place}/{task_documents.RESULT}", task_documents.encode(result))
     except ClewError as error:
         sys.exit(f"{error.message} ({error.hint})" if error.hint else error.message)

@@ -29,6 +29,7 @@ from clew.pipelines.pods.attempt_content import keep_and_build_events
 from clew.pipelines.pods.execution_events import PodRecord
 from clew.pipelines.pods.task_documents import ComponentCall, TaskPlan
 from clew.pipelines.pods.task_pod_builder import TaskPlace, build_pod
+from clew.pipelines.pods.witnessed_processes import TracedTask
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.tasks.attempt import STOPPED, OnEnd, OnOutput
 from clew.pipelines.tasks.executor_files import build_executor_input, read_outputs
@@ -41,6 +42,9 @@ from clew.settings import Settings
 from clew.store import Store
 from clew.witness import environment
 
+TRACE_ANNOTATION = "clew.dev/trace"
+"""Of a Pod; with the value `OFF`, its processes are not recorded."""
+OFF = "off"
 MAX_PODS = 3
 """Pods of one attempt: another one is started when the cluster, not the task, ended one."""
 _GRACE_SECONDS = 1
@@ -59,6 +63,8 @@ class PodContext(Struct, frozen=True):
     helper_image: str
     scheduler: str
     workspace: str
+    trace: bool
+    """Whether the processes in the Pods are recorded, unless a task refuses."""
     resumed: bool
     """The run was begun by another process, whose Pods may still run."""
     has_pod: Callable[[str], bool]
@@ -92,6 +98,7 @@ class PodAttempt:
         self._log = context.directory.spool / context.run / f"output-{self.execution}"
         self._pod_number = 1
         self._waited = False
+        self._traced: TracedTask | None = None
         self._place = self._place_of(1)
 
     @property
@@ -134,6 +141,7 @@ class PodAttempt:
                 redactor=self._redactor,
                 limit=directory.stream_limit,
                 artifacts=self._context.store,
+                traced=self._traced,
             )
 
     def discard(self) -> None:
@@ -173,12 +181,21 @@ class PodAttempt:
         executor_input = self._executor_input()
         pod = build_pod(self.node, place, executor_input, context.facts)
         self._describe(pod)
+        plan = build_plan(self.node, executor_input, pod, trace=context.trace)
+        if plan.trace:
+            self._traced = TracedTask(
+                place=place.url,
+                inputs=plan.inputs,
+                outputs=plan.artifacts,
+                mounts=[mount.path for mount in pod.mounts],
+                secrets=plan.secrets,
+                redact=context.settings.redact,
+            )
         if context.resumed and not context.has_pod(pod.name):
             earlier = self._find_earlier_result()
             if earlier is not None:
                 self._end(earlier)
                 return
-        plan = build_plan(self.node, executor_input)
         context.store.write(f"{place.url}/{task_documents.PLAN}", task_documents.encode(plan))
         self._pods.append(pod.name)
         context.runner.start(pod, log=self._log, on_end=self._pod_ended, on_progress=self._report)
@@ -289,7 +306,9 @@ def execution_of(run: Uid, task: str, number: int) -> Uid:
     return Uid(blake3(f"pod\0{run}\0{task}\0{number}".encode()).hexdigest(length=16))
 
 
-def build_plan(node: Node, executor_input: dict[str, Any]) -> TaskPlan:
+def build_plan(
+    node: Node, executor_input: dict[str, Any], pod: TaskPod, *, trace: bool
+) -> TaskPlan:
     body, outputs = node.component.body, node.component.outputs
     call = None
     if isinstance(body, PythonFunction):
@@ -302,4 +321,6 @@ def build_plan(node: Node, executor_input: dict[str, Any]) -> TaskPlan:
         parameters=tuple(outputs.parameters),
         artifacts=tuple(outputs.artifacts),
         call=call,
+        trace=trace and pod.annotations.get(TRACE_ANNOTATION) != OFF,
+        secrets=tuple(one.name for one in pod.key_variables if one.kind == "secret"),
     )

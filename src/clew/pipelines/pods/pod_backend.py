@@ -129,6 +129,7 @@ class PodBackend:
             helper_image=cluster.image,
             scheduler=cluster.scheduler,
             workspace=self._workspace.name if self._workspace else "",
+            trace=cluster.trace,
             resumed=run.resumed is not None,
             has_pod=self._has_pod,
             submit=self._submit,

@@ -2,6 +2,7 @@
 
     PLACE/plan.json     what the Pod needs; written before the Pod is created
     PLACE/NAME          an output artifact: a file, or a directory of files
+    PLACE/trace.zst     what the tracer recorded, also of a task that failed
     PLACE/result.json   what the task made; written last, so that a reader of it sees everything
 
 PLACE belongs to one Pod alone. Parameters are part of the documents, so they may be large.
@@ -16,8 +17,12 @@ from clew.pipelines.pods.artifact_store import SCHEME, StoredFile
 
 PLAN = "plan.json"
 RESULT = "result.json"
+TRACE = "trace.zst"
 MAX_DOCUMENT = 512 << 20
 """Bytes of one document."""
+MAX_TRACE = 64 << 20
+"""Bytes of the records of a trace: what goes beyond is not kept."""
+MAX_HEADER = 64 << 20
 VARIABLE = "CLEW_TASK_PLACE"
 """The variable that tells the helper its place."""
 DATA = "/s3"
@@ -51,6 +56,10 @@ class TaskPlan(Struct, frozen=True, kw_only=True):
     """The names of output artifacts."""
     call: ComponentCall | None = None
     """Of a Python component."""
+    trace: bool = False
+    """Whether its processes are to be recorded."""
+    secrets: tuple[str, ...] = ()
+    """The variables whose values come from Secrets."""
 
 
 class PodTaskResult(Struct, frozen=True, kw_only=True):
@@ -68,6 +77,30 @@ class PodTaskResult(Struct, frozen=True, kw_only=True):
     """What it left beside files, which was not stored."""
 
 
+FileState = tuple[int, int, int, int, int, int]
+"""A `trace_format.FileStat`."""
+
+
+class TraceHeader(Struct, frozen=True, kw_only=True):
+    """What the helper says about a trace."""
+
+    why_not: str = ""
+    """Why there is none."""
+    cut: bool = False
+    """It is longer than what was stored."""
+    inputs: tuple[StoredFile, ...] = ()
+    """The files that the task was given."""
+    states: dict[str, FileState] = {}
+    """By URL, the files that it was given and those that it left, in this state."""
+
+
+class TaskTrace(Struct, frozen=True):
+    """The trace of a task. Its own container wrote the records: they may say anything."""
+
+    header: TraceHeader
+    records: bytes = b""
+
+
 def encode(document: Struct) -> bytes:
     return msgspec.json.encode(document)
 
@@ -78,6 +111,26 @@ def decode_plan(data: bytes) -> TaskPlan:
 
 def decode_result(data: bytes) -> PodTaskResult:
     return msgspec.json.decode(data, type=PodTaskResult)
+
+
+def encode_trace(trace: TaskTrace) -> bytes:
+    import zstandard  # late: a task need not wait for it
+
+    header = msgspec.json.encode(trace.header)
+    return zstandard.ZstdCompressor(level=1).compress(header + b"\n" + trace.records)
+
+
+def decode_trace(data: bytes) -> TaskTrace:
+    """Raises ValueError if it is malformed."""
+    import zstandard
+
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+            content = reader.read(MAX_TRACE + MAX_HEADER)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    header, _, records = content.partition(b"\n")
+    return TaskTrace(msgspec.json.decode(header, type=TraceHeader), records[:MAX_TRACE])
 
 
 def data_path(url: str) -> str:

@@ -62,6 +62,13 @@ class TaskOutputs:
             else:
                 self.left_out.append(path.decode(errors="replace"))
 
+    def stat(self, path: bytes) -> os.stat_result | None:
+        """None if there is nothing."""
+        try:
+            return self._files.stat(path)
+        except OSError:
+            return None
+
     def _is_file(self, path: bytes) -> bool:
         try:
             return stat.S_ISREG(self._files.stat(path).st_mode)

@@ -87,6 +87,8 @@ class ClusterOptions:
     """The image of Clew, which moves the data of tasks."""
     scheduler: str = ""
     """The scheduler of tasks that are to run near their clients; by default, that of all Pods."""
+    trace: bool = True
+    """Whether the processes in the Pods are recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,7 @@ def choose_cluster(
         artifacts=url.rstrip("/"),
         image=settings.image or f"{_IMAGE}:{version}",
         scheduler=settings.scheduler,
+        trace=settings.trace_pods,
     )
 
 

@@ -6,6 +6,7 @@ names the command's execution, instead of a copy of these reads.
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from clew.packages.owners import Packages
 from clew.project_directory import ProjectDirectory, clew_paths
 from clew.prov.event_numbers import FORKED, LOST_CONTENT
 from clew.prov.events import AnyEvent, Informed
+from clew.prov.locators import file_locator
 from clew.redaction import Redactor
 from clew.run import execution_events, record_errors
 from clew.run.execution_events import ExecutionStart
@@ -58,7 +60,7 @@ class SessionEvents:
         self._name = name
         self._packages = Packages(settings.owners)
         self._builder = TraceConverter(
-            machine=host.machine,
+            locate=partial(file_locator, host.machine),
             boot=host.boot,
             variables=beginning.variables,
             sealed=beginning.sealed,

@@ -16,7 +16,7 @@ from collections import defaultdict
 
 from msgspec import Struct
 
-from clew.witness.syscalls.content_capture import ContentCapture
+from clew.witness.syscalls.trace_contents import TraceContents
 from clew.witness.syscalls.trace_format import Change, FileStat
 
 
@@ -33,7 +33,7 @@ class Listing(Struct, frozen=True):
 class DirectoryListings:
     """The listings of one execution, and the names it added and removed."""
 
-    def __init__(self, contents: ContentCapture) -> None:
+    def __init__(self, contents: TraceContents) -> None:
         self._contents = contents
         self._pending: list[Listing] = []
         self._changes: dict[bytes, list[tuple[int, bytes, bool]]] = defaultdict(list)

@@ -23,10 +23,10 @@ from clew.prov.events import (
     Used,
     Version,
 )
-from clew.prov.locators import decode_text, file_locator, stream_locator
+from clew.prov.locators import decode_text, stream_locator
 from clew.store import Stored
 from clew.witness.downloads.trace_origins import find_input_origins, find_origins
-from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
+from clew.witness.syscalls.content_capture import KnownContent, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES
 from clew.witness.syscalls.final_contents import (
     find_final_contents,
@@ -34,6 +34,7 @@ from clew.witness.syscalls.final_contents import (
     settle_opener,
 )
 from clew.witness.syscalls.observations import group_looks
+from clew.witness.syscalls.trace_contents import TraceContents
 from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
 from clew.witness.syscalls.version_tracker import ObservedVersion
 
@@ -53,7 +54,7 @@ class EventBuilder:
         self,
         context: TraceContext,
         state: TraceState,
-        contents: ContentCapture,
+        contents: TraceContents,
         owners: Mapping[bytes, str],
         environ: Mapping[str, str] | None = None,
     ) -> None:
@@ -106,7 +107,7 @@ class EventBuilder:
         return self._state.processes[image].uid
 
     def _locator(self, path: bytes) -> Locator:
-        return file_locator(self._context.machine, path)
+        return self._context.locate(path)
 
     def _version(self, observed: ObservedVersion) -> Version:
         version = self._versions.get(observed)

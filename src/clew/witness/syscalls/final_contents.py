@@ -7,7 +7,8 @@ of the execution that is still writing, or by another program. The times tell wh
 import os
 import stat
 
-from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
+from clew.witness.syscalls.content_capture import KnownContent, is_file
+from clew.witness.syscalls.trace_contents import TraceContents
 from clew.witness.syscalls.trace_state import TraceState
 from clew.witness.syscalls.version_tracker import ObservedVersion, VersionTracker, file_stat_of
 
@@ -16,7 +17,7 @@ FinalContent = tuple[KnownContent, os.stat_result] | str
 
 
 def find_final_contents(
-    state: TraceState, contents: ContentCapture
+    state: TraceState, contents: TraceContents
 ) -> dict[ObservedVersion, FinalContent]:
     """The content of each file that the execution wrote and left. Collected before the first
     event is built: the content of a moved file is found at its final path."""
@@ -60,7 +61,7 @@ def settle_opener(observed: ObservedVersion, now: os.stat_result) -> None:
 
 
 def is_changed_while_read(
-    state: TraceState, contents: ContentCapture, observed: ObservedVersion
+    state: TraceState, contents: TraceContents, observed: ObservedVersion
 ) -> bool:
     """Whether another program changed this input while one of its readers still ran: the bytes
     that were read are then uncertain."""

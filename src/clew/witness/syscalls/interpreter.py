@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from clew.documents.ids import Locator, Uid
 from clew.witness.syscalls import trace_format
-from clew.witness.syscalls.content_capture import ContentCapture, is_file
+from clew.witness.syscalls.content_capture import is_file
 from clew.witness.syscalls.data_flows import READS, WRITES, peer_locator
 from clew.witness.syscalls.directories import DirectoryListings, Listing
 from clew.witness.syscalls.file_changes import FileChanges
 from clew.witness.syscalls.observations import Observations, normalize_path
+from clew.witness.syscalls.trace_contents import TraceContents
 from clew.witness.syscalls.trace_format import AnyRecord
 from clew.witness.syscalls.trace_state import ProcessInputs, TraceContext, TracedProcess, TraceState
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def interpret(
     context: TraceContext,
     trace: Sequence[AnyRecord],
-    contents: ContentCapture,
+    contents: TraceContents,
     reused: Mapping[int, ReusedSubtree] | None = None,
 ) -> TraceState:
     """Interpret a trace, whose records are in order, and store the files that the execution left.
@@ -51,7 +52,7 @@ _NO_IMAGE = 0
 class Interpreter:
     """Interprets the records of one execution."""
 
-    def __init__(self, context: TraceContext, state: TraceState, contents: ContentCapture) -> None:
+    def __init__(self, context: TraceContext, state: TraceState, contents: TraceContents) -> None:
         self._context = context
         self._observations = Observations(context, state, contents.files.readlink)
         self._state = state

@@ -119,7 +119,7 @@ class Observations:
     def __init__(
         self, context: TraceContext, state: TraceState, readlink: Callable[[bytes], bytes]
     ) -> None:
-        self._machine = context.machine
+        self._locate = context.locate
         self._ignore = context.ignore + _IGNORED_PATHS
         self._state = state
         self._resolver = SymlinkResolver(readlink)
@@ -185,7 +185,7 @@ class Observations:
         """One observation, or none for paths that have no recorded content, such as `/proc`."""
         locator = self._locators.get(path)
         if locator is None:
-            locator = file_locator(self._machine, path) if is_file(path) else Locator("")
+            locator = self._locate(path) if is_file(path) else Locator("")
             self._locators[path] = locator
         return ((kind, locator, answer),) if locator else ()
 

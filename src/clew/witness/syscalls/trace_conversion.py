@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clew.documents.ids import Uid
+from clew.documents.ids import Locator, Uid
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
-from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.event_builder import EventBuilder
 from clew.witness.syscalls.interpreter import interpret
+from clew.witness.syscalls.trace_contents import TraceContents
 from clew.witness.syscalls.trace_format import AnyRecord
 from clew.witness.syscalls.trace_state import TraceContext, TraceState
 
@@ -43,7 +43,8 @@ class ConvertedTrace(Struct, frozen=True):
 class TraceConverter(Struct, frozen=True):
     """The settings that all executions of one recorder share."""
 
-    machine: str
+    locate: Callable[[bytes], Locator]
+    """The locator of a path."""
     boot: str
     variables: Mapping[str, str]
     """The recorded variables of the execution: a process records only what differs from them."""
@@ -52,7 +53,7 @@ class TraceConverter(Struct, frozen=True):
     redactor: Redactor
     ignore: tuple[bytes, ...]
     """Clew's own paths, which no record mentions."""
-    contents: ContentCapture
+    contents: TraceContents
     owners: Callable[[list[bytes]], Mapping[bytes, str]]
     environ: Mapping[str, str] | None = None
     """The variables to run git with; None: it is not asked about files that were read."""
@@ -71,7 +72,7 @@ class TraceConverter(Struct, frozen=True):
         """
         context = TraceContext(
             execution=execution,
-            machine=self.machine,
+            locate=self.locate,
             boot=self.boot,
             variables=self.variables,
             redactor=self.redactor,

@@ -308,6 +308,20 @@ def expand_opens(trace: Sequence[AnyRecord]) -> list[AnyRecord | ReadOpen]:
     return expanded
 
 
+def decode_records(data: bytes) -> tuple[list[AnyRecord], int]:
+    """The records in `data`, and how many bytes they have. Only an incomplete record may be left
+    over; raises msgspec.MsgspecError with one that is malformed."""
+    records: list[AnyRecord] = []
+    view, at = memoryview(data), 0
+    while at + 4 <= len(view):
+        end = at + 4 + _length(view, at)[0]
+        if end > len(view):
+            break
+        records.append(_decode(view[at + 4 : end]))
+        at = end
+    return records, at
+
+
 class Trace:
     """Reads a trace as it grows."""
 

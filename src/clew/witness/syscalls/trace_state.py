@@ -6,7 +6,7 @@ numbered by the tracer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
@@ -25,7 +25,8 @@ class TraceContext(Struct, frozen=True):
     """The execution, the machine it ran on, and the settings of the record."""
 
     execution: Uid
-    machine: str
+    locate: Callable[[bytes], Locator]
+    """The locator of an absolute path, as the command saw it."""
     boot: str
     variables: Mapping[str, str]
     """The recorded variables of the execution: a process records only what differs from them."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from clew.prov.events import (
     to_lines,
 )
 from clew.prov.graph import Graph
+from clew.prov.locators import file_locator
 from clew.redaction import Redactor
 from clew.store import Store
 from clew.witness.syscalls.content_capture import ContentCapture
@@ -87,7 +89,7 @@ class Recorded:
         records = self.read(trace) if isinstance(trace, bytes) else trace
         context = TraceContext(
             execution=EXECUTION,
-            machine="machine",
+            locate=partial(file_locator, "machine"),
             boot="12345678",
             variables={},
             redactor=Redactor({}),
