@@ -25,7 +25,6 @@ UID = Uid("e" * 32)
 TASK = TracedTask(
     place=PLACE,
     inputs=("s3://lake/data",),
-    outputs=("model",),
     mounts=("/mnt/claim",),
     secrets=("KEY",),
     redact=(),

@@ -62,6 +62,8 @@ def classify(path: bytes, package: str | None, *, executable: bool = False) -> C
         return "package" if of_language else "system"
     if path.startswith(_SYSTEM) and not path.startswith(b"/dev/shm/"):
         return "system"
+    if any(site in path for site in _SITES):
+        return "package"
     return _by_name(path, executable)
 
 

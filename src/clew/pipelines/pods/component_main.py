@@ -23,7 +23,7 @@ def main(directory: str) -> None:
     for arguments in call["installs"]:
         install(arguments)
     sys.path[0] = os.getcwd()
-    sys.path.append(os.path.join(os.path.dirname(directory), "sdk"))
+    sys.path.append(os.path.join(os.path.dirname(directory), "sdk", "site-packages"))
     with open(os.path.join(directory, "executor_input.json"), encoding="utf-8") as file:
         executor_input = file.read()
     sys.argv[1:] = ["--component_module_path", os.path.join(directory, "component.py")]

@@ -186,7 +186,6 @@ class PodAttempt:
             self._traced = TracedTask(
                 place=place.url,
                 inputs=plan.inputs,
-                outputs=plan.artifacts,
                 mounts=[mount.path for mount in pod.mounts],
                 secrets=plan.secrets,
                 redact=context.settings.redact,

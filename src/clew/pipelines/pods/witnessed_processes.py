@@ -48,8 +48,6 @@ class TracedTask(Struct, frozen=True):
     """The URL of the place of its Pod."""
     inputs: Sequence[str]
     """The URLs of the artifacts that it is given."""
-    outputs: Sequence[str]
-    """The names of those that it makes."""
     mounts: Sequence[str]
     """The paths of its volumes."""
     secrets: Sequence[str]
@@ -62,7 +60,6 @@ def convert_trace(
     task: TracedTask, trace: TaskTrace, record: PodRecord, stored: Container[str]
 ) -> ConvertedTrace:
     """Raises NotWitnessed. `stored`: the digests whose bytes are in the project."""
-    made = [f"{task.place}/{name}" for name in task.outputs] if record.outputs else []
     try:
         records = sort_records(decode_records(trace.records)[0])
         if not any(isinstance(record, Exec) for record in records):
@@ -74,7 +71,7 @@ def convert_trace(
                 record.execution,
                 record.image_digest,
                 inputs=task.inputs,
-                outputs=made,
+                outputs=[file.url for file in record.outputs],
                 mounts=task.mounts,
                 records=records,
             ),

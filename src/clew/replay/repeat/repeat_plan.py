@@ -101,8 +101,8 @@ def make_plan(
         )
     if "task_pod" in record.facets:
         raise ClewError(
-            f"{record.execution.id} ran as a Pod, and its processes were not recorded: it cannot be"
-            " repeated",
+            f"{record.execution.id} ran as a Pod: it cannot be repeated here, because the files of"
+            " its image are not recorded",
             hint="clew pipeline run … --on kubernetes --no-cache runs the pipeline again",
         )
     first = find_initial_files(record, read_listing)

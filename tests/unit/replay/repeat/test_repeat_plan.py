@@ -192,5 +192,5 @@ def test_where_a_word_leads() -> None:
 
 def test_a_task_that_ran_as_a_pod_is_refused() -> None:
     run = RecordBuilder("python3", "main", facets={"task_pod": {"pod": "clew-train"}})
-    with pytest.raises(ClewError, match="ran as a Pod, and its processes were not recorded"):
+    with pytest.raises(ClewError, match="ran as a Pod: it cannot be repeated here"):
         made(run)
