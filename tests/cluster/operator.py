@@ -85,7 +85,9 @@ class Operator:
         return (self._folder / "operator.log").read_text()
 
 
-def is_registered(kube: Kube, kinds: str = "notebooks,tensorboards,pvcviewers") -> bool:
+def is_registered(
+    kube: Kube, kinds: str = "notebooks,tensorboards,pvcviewers,tfjobs,pytorchjobs"
+) -> bool:
     """Whether resources of all these kinds can be asked for."""
     try:
         kube("get", kinds, "--output=name")

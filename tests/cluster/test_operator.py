@@ -9,13 +9,19 @@ import pytest
 from tests.cluster.concurrency import ALL_NAMESPACES
 from tests.cluster.deployment import act_as_service_account, render
 from tests.cluster.kube import Kube
-from tests.cluster.operator import Operator, notebook, run_operator, wait_for_reason
+from tests.cluster.operator import Operator, claim, notebook, run_operator, wait_for_reason
+from tests.cluster.training_jobs import FOREVER, pods_of, replicas, services_of, training_job
 from tests.wait import wait_until
 
 pytestmark = pytest.mark.cluster
 
 MANY = 200
 ROLE = ("ClusterRole", "clew-operator")
+FAIL_WHEN_TOLD = """
+test -e /data/failed && exec sleep 3600
+until test -e /data/go; do sleep 0.2; done
+touch /data/failed; exit 137
+"""
 STOPPED = {"kubeflow-resource-stopped": "2026-01-01T00:00:00Z"}
 
 
@@ -103,6 +109,38 @@ def test_a_killed_operator_continues_after_a_restart(kube: Kube, tmp_path: Path)
         assert made.items() <= after.items(), "nothing is made twice"
 
 
+def test_a_killed_operator_goes_on_with_training_jobs(kube: Kube, tmp_path: Path) -> None:
+    many = 12
+    with run_operator(kube, tmp_path) as operator:
+        worker = replicas(FAIL_WHEN_TOLD, restartPolicy="ExitCode", claim="state")
+        kube.apply(claim("state"), training_job("again", {"Worker": worker}))
+        kube.wait_for("tfjob/again", "condition=Running")
+        kube.apply(training_job("wide", {"Worker": replicas(FOREVER, many, pod=_tiny())}))
+        wait_until("some are there", lambda: pods_of(kube, "wide"))
+        operator.end(signal.SIGKILL)
+        first = {name: pod["metadata"]["uid"] for name, pod in pods_of(kube, "wide").items()}
+        kube("exec", "again-worker-0", "--", "touch", "/data/go")
+        kube.wait_for("pod/again-worker-0", "jsonpath={.status.phase}=Failed")  # it is away
+        failed = kube.get("pod/again-worker-0")["metadata"]["uid"]
+        operator.start()
+        wait_until("all are there", lambda: len(pods_of(kube, "wide")) == many)
+        after = {name: pod["metadata"]["uid"] for name, pod in pods_of(kube, "wide").items()}
+        assert first.items() <= after.items()
+        assert sorted(after) == services_of(kube, "wide")
+        wait_until("it starts again", lambda: _uid(kube, "again-worker-0") not in ("", failed))
+        status = kube.get("tfjob/again")["status"]
+        assert status["restarts"] == [{"replica": "worker 0", "count": 1, "pod": failed}]
+
+
+def _tiny() -> dict[str, Any]:
+    """Pods that find no node: only their creation counts."""
+    return {"nodeSelector": {"clew.dev/no-such-node": "true"}}
+
+
+def _uid(kube: Kube, pod: str) -> str:
+    return kube("get", "pod", pod, "--ignore-not-found", "--output=jsonpath={.metadata.uid}")
+
+
 def test_an_edit_reaches_a_broken_pod_of_another_operator_s(kube: Kube, tmp_path: Path) -> None:
     """Upstream's StatefulSets wait for a Pod to be ready before they make an edited one, and how
     they are managed cannot be changed."""
@@ -154,6 +192,8 @@ def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path, everywhere: bool) 
         if everywhere:
             first.namespaces = ()
         first.start()
+        brief = {"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 0}
+        kube.apply(training_job("brief", {"Worker": replicas("exit 0")}, **brief))
         kube.wait_for("notebook/first", "condition=Ready")
         kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
         wait_until(
@@ -171,6 +211,7 @@ def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path, everywhere: bool) 
             ),
         )
         wait_for_reason(kube, "notebook/first", "Running")
+        wait_until("its time is over", lambda: not kube("get", "tfjobs", "--output=name"))
         refused = re.compile("forbidden|permission", re.IGNORECASE).search
         lines = [line for line in first.log().splitlines() if refused(line)]
         assert [line for line in lines if "is being terminated" not in line] == []

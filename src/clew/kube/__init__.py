@@ -1,6 +1,7 @@
 """Everything that talks to Kubernetes: the operator, the web app's back end, Pods.
 
     resources        the desired children and status of each kind, decided without IO
+    training         training jobs: their Pods, restarts and end, decided without IO
     controller       the operator: watches, work queue, reconciler, events, metrics
     scheduler        the extender that tells kube-scheduler where latency-aware Pods should run
     latency          the latencies that agents publish, and the locations that they measure

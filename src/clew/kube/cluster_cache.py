@@ -24,6 +24,7 @@ from clew.kube.objects import (
 from clew.kube.resources import network_policies
 from clew.kube.resources.tensorboards import parse_logspath
 from clew.kube.resources.viewers import child_name
+from clew.kube.training.model import JobState
 
 _REPLICA_SET_NAME = re.compile(r"(.+)-[a-z0-9]{5,10}")
 _POD_METADATA = {
@@ -35,6 +36,8 @@ _POD_METADATA = {
     "creationTimestamp",
     "deletionTimestamp",
 }
+_TRAINING_JOBS = ("TFJob", "PyTorchJob")
+_RESOURCES = ("Notebook", "Tensorboard", "PVCViewer", *_TRAINING_JOBS)
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 _VIEWER = child_name("")
 
@@ -59,6 +62,14 @@ def index_followers(body: Object) -> Indexed:
 
 def index_children(body: Object) -> Indexed:
     return {(namespace_of(body), body["kind"], name_of(body)): child_of(body)}
+
+
+def index_job_children(body: Object) -> Indexed:
+    """A child of a training job, by the job."""
+    owner = controller_of(body)
+    if owner.get("kind") not in _TRAINING_JOBS:
+        return {}
+    return {(namespace_of(body), str(owner["kind"]), str(owner.get("name"))): child_of(body)}
 
 
 def index_claims(body: Object) -> Indexed:
@@ -90,7 +101,7 @@ def index_events(body: Object) -> Indexed:
     """An event by the workload or Pod it is about; events that we wrote, by the resource."""
     about = body.get("involvedObject") or {}
     namespace, kind, name = namespace_of(body), str(about.get("kind")), str(about.get("name"))
-    if kind not in ("Notebook", "Tensorboard", "PVCViewer", "Pod"):
+    if kind not in (*_RESOURCES, "Pod"):
         if not (workload := _workload(kind, name)):
             return {}
         kind, name = workload
@@ -98,9 +109,9 @@ def index_events(body: Object) -> Indexed:
 
 
 def _workload(kind: str, name: str) -> tuple[str, str] | None:
-    """The StatefulSet or Deployment; a ReplicaSet is mapped to its Deployment by name. That does
-    not work for Pods, whose names Kubernetes may truncate."""
-    if kind in ("StatefulSet", "Deployment"):
+    """The StatefulSet, Deployment or training job; a ReplicaSet is mapped to its Deployment by
+    name. That does not work for Pods, whose names Kubernetes may truncate."""
+    if kind in ("StatefulSet", "Deployment", *_TRAINING_JOBS):
         return kind, name
     if kind == "ReplicaSet" and (found := _REPLICA_SET_NAME.fullmatch(name)):
         return "Deployment", found[1]
@@ -115,6 +126,8 @@ def workload_of_pod(pod: Object) -> tuple[str, str] | None:
 
 def list_possible_parents(namespace: str, kind: str, name: str) -> Iterator[Key]:
     """The resources whose child of this kind has, or would have, this name."""
+    if kind in _TRAINING_JOBS:
+        yield Key(kind, namespace, name)
     if kind == "NetworkPolicy":
         if not name.startswith(network_policies.PREFIX):
             return
@@ -187,15 +200,16 @@ class ClusterCache:
         return news
 
     def _kept(self, kind: str) -> Iterator[str]:
-        others = "resources" if kind in ("Notebook", "Tensorboard", "PVCViewer") else "children"
-        index = {"Pod": "pods", "PersistentVolumeClaim": "claims"}.get(kind, others)
-        for found in list(self._indices[index].values()):
-            for each in found:
-                if isinstance(each, Child):
-                    if each.kind == kind:
-                        yield each.uid
-                elif each.get("kind", kind) == kind:
-                    yield uid_of(each)
+        others = ("resources",) if kind in _RESOURCES else ("children", "job_children")
+        named = {"Pod": ("pods",), "PersistentVolumeClaim": ("claims",)}.get(kind, others)
+        for index in named:
+            for found in list(self._indices[index].values()):
+                for each in found:
+                    if isinstance(each, Child):
+                        if each.kind == kind:
+                            yield each.uid
+                    elif each.get("kind", kind) == kind:
+                        yield uid_of(each)
 
     def state_for(
         self, resource: Object, now: datetime, *, restricted: bool = False
@@ -221,6 +235,23 @@ class ClusterCache:
             },
             holders={claim: self.pods(namespace, "claim", claim) for claim in used},
             events=self._events_of(resource, pods),
+            restricted=restricted,
+        )
+
+    def job_state(self, job: Object, now: datetime, *, restricted: bool = False) -> JobState:
+        """All that a decision about this training job depends on."""
+        namespace, key = namespace_of(job), (namespace_of(job), job["kind"], name_of(job))
+        pods = [pod for pod in self.pods(*key) if controller_of(pod).get("uid") == uid_of(job)]
+        children = [
+            child
+            for child in self._at("job_children", key)
+            if child.owner == uid_of(job) and child.uid not in self.gone
+        ]
+        return JobState(
+            now=now,
+            pods=pods,
+            children={(child.kind, child.name): child for child in children},
+            events=self.events(*((namespace, "Pod", name_of(pod)) for pod in pods)),
             restricted=restricted,
         )
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.unit.kube.sample_resources import NOW, notebook, pod, tensorboard, viewer
+from tests.unit.kube.training.sample_jobs import pod as job_pod
+from tests.unit.kube.training.sample_jobs import tfjob
 
 from clew.kube import cluster_cache
 from clew.kube.cluster_cache import ClusterCache
@@ -12,6 +14,8 @@ from clew.kube.controller.options import Options
 from clew.kube.controller.watches import INDICES, find_affected_resources
 from clew.kube.objects import Json, Key
 from clew.kube.resources import tensorboards, viewers
+from clew.kube.training.job_spec import ReplicaId, parse_job
+from clew.kube.training.manifests import make_service
 
 
 def cache_of(**objects: Iterable[Json]) -> ClusterCache:
@@ -183,3 +187,23 @@ def test_somebody_s_edit_of_a_spec_is_seen() -> None:
     assert not child(ours, status, {"manager": "k", "fieldsV1": {"f:metadata": {}}})
     assert child(ours, {"manager": "kubectl-edit", "fieldsV1": spec})
     assert child(ours, {"manager": "kubectl", "subresource": "scale", "fieldsV1": spec})
+
+
+def test_a_training_job_s_state_has_only_what_it_owns() -> None:
+    of = tfjob(Worker=2)
+    own, other = job_pod(of, "Worker", 0), job_pod(of, "Worker", 1)
+    other["metadata"]["ownerReferences"][0]["uid"] = "an earlier job of that name"
+    service = make_service(parse_job(of), ReplicaId("Worker", 0))
+    service["metadata"]["uid"] = "s"
+    unowned = {**service, "metadata": {"name": "x", "namespace": "me", "uid": "t"}}
+    pods = [{"kind": "Pod", **each} for each in (own, other)]
+    about = event("Pod", "mnist-worker-0")
+    cache = cache_of(resources=[of], pods=pods, job_children=[service, unowned], events=[about])
+    state = cache.job_state(of, NOW)
+    assert [pod["metadata"]["name"] for pod in state.pods] == ["mnist-worker-0"]
+    assert list(state.children) == [("Service", "mnist-worker-0")]
+    assert [each.about_name for each in state.events] == ["mnist-worker-0"]
+    key = Key("TFJob", "me", "mnist")
+    assert set(find_affected_resources(pods[0], cache)) == {key}
+    assert key in find_affected_resources({"kind": "Service", **service}, cache)
+    assert set(find_affected_resources(about, cache)) == {key}

@@ -107,6 +107,38 @@ if TYPE_CHECKING:
     help="A YAML file with the Pod spec of viewers that define none.",
 )
 @click.option(
+    "--training-jobs/--no-training-jobs",
+    envvar="TRAINING_JOBS",
+    show_envvar=True,
+    default=True,
+    help="Manage TFJobs and PyTorchJobs; not beside Kubeflow's training operator.",
+)
+@click.option(
+    "--gang-scheduler",
+    envvar="GANG_SCHEDULER_NAME",
+    show_envvar=True,
+    default="",
+    metavar="NAME",
+    help="The scheduler that places all Pods of a training job together: volcano, or a "
+    "kube-scheduler with the co-scheduling plugin.",
+)
+@click.option(
+    "--pytorch-init-image",
+    envvar="PYTORCH_INIT_CONTAINER_IMAGE",
+    show_envvar=True,
+    default="docker.io/library/alpine:3.10",
+    show_default=True,
+    help="The image in which workers of a PyTorchJob wait for its master; it needs nslookup.",
+)
+@click.option(
+    "--custom-cluster-domain",
+    envvar="CUSTOM_CLUSTER_DOMAIN",
+    show_envvar=True,
+    default="",
+    metavar="DOMAIN",
+    help="Follows the names of Services in TF_CONFIG.",
+)
+@click.option(
     "--culling/--no-culling",
     envvar="ENABLE_CULLING",
     show_envvar=True,
@@ -183,7 +215,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Reconcile the Notebooks, Tensorboards and PVCViewers of a cluster.
+    """Reconcile the Notebooks, Tensorboards, PVCViewers and training jobs of a cluster.
 
     The cluster is the one that the operator runs in, else the one that KUBECONFIG names.
     """
@@ -257,6 +289,10 @@ def parse_options(given: dict[str, Any]) -> Options:
         cluster_domain=given["cluster_domain"],
         fs_group=given["fs_group"],
         tensorboard_image=given["tensorboard_image"],
+        training_jobs=given["training_jobs"],
+        gang_scheduler=given["gang_scheduler"],
+        pytorch_init_image=given["pytorch_init_image"],
+        custom_cluster_domain=given["custom_cluster_domain"],
         rwo_scheduling=given["rwo_scheduling"],
         viewer_image=given["viewer_image"],
         viewer_pod=_read_pod(given["viewer_pod"]) if given["viewer_pod"] else None,

@@ -16,6 +16,8 @@ COMPONENT = {
     "Notebook": "notebook-controller",
     "Tensorboard": "tensorboard-controller",
     "PVCViewer": "pvcviewer-controller",
+    "TFJob": "tfjob-controller",
+    "PyTorchJob": "pytorchjob-controller",
 }
 
 

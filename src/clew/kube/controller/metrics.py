@@ -13,6 +13,8 @@ from clew.kube.cluster_cache import ClusterCache
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Key, Object, condition_of, is_ready, name_of, namespace_of
 
+_FRAMEWORKS = {"TFJob": "tensorflow", "PyTorchJob": "pytorch"}
+
 
 class Metrics:
     def __init__(self, cache: ClusterCache) -> None:
@@ -55,6 +57,28 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._jobs = {
+            condition: Counter(
+                f"training_operator_jobs_{word}",
+                f"Training jobs that {what}.",
+                ("job_namespace", "framework"),
+                registry=self.registry,
+            )
+            for condition, word, what in (
+                ("Created", "created", "were created"),
+                ("Succeeded", "successful", "succeeded"),
+                ("Failed", "failed", "failed"),
+                ("Restarting", "restarted", "had a replica that failed and started again"),
+            )
+        }
+
+    def job_changed(self, job: Object, status: Object) -> None:
+        """Count the conditions that a new status of a training job has and the old had not."""
+        labels = namespace_of(job), _FRAMEWORKS[job["kind"]]
+        for condition, counter in self._jobs.items():
+            if _is_true({"status": status}, condition) and not _is_true(job, condition):
+                counter.labels(*labels).inc()
+
     def failed(self, key: Key) -> None:
         self._errors.labels(key.kind).inc()
 
@@ -72,6 +96,10 @@ class Metrics:
             labels = namespace_of(resource), name_of(resource)
             self._culling.labels(*labels).inc()
             self._last_culling.labels(*labels).set(now.timestamp())
+
+
+def _is_true(resource: Object, condition: str) -> bool:
+    return bool(condition_of(resource, condition).get("status") == "True")
 
 
 def state_of(resource: Object) -> str:

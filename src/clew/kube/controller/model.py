@@ -169,21 +169,23 @@ def make_manifest(
             "namespace": namespace_of(parent),
             "labels": dict(labels),
             "annotations": dict(annotations or {}),
-            "ownerReferences": [
-                {
-                    "apiVersion": parent["apiVersion"],
-                    "kind": parent["kind"],
-                    "name": name_of(parent),
-                    "uid": uid_of(parent),
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
+            "ownerReferences": [owner_reference(parent)],
         },
         "spec": spec,
     }
     made["metadata"]["annotations"][DIGEST] = digest_of(made)
     return made
+
+
+def owner_reference(parent: Object) -> Json:
+    return {
+        "apiVersion": parent["apiVersion"],
+        "kind": parent["kind"],
+        "name": name_of(parent),
+        "uid": uid_of(parent),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 def find_name_conflict(

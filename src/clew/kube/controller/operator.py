@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,18 @@ from lightkube.core.exceptions import ApiError
 from prometheus_client import start_http_server
 
 from clew.errors import ClewError
-from clew.kube.client import RESOURCES, Client, Conflict
+from clew.kube.client import RESOURCES, TRAINING_JOBS, Client, Conflict
 from clew.kube.cluster_cache import ClusterCache
 from clew.kube.controller.metrics import Metrics
 from clew.kube.controller.options import Options
-from clew.kube.controller.reconciler import Reconciler
-from clew.kube.controller.watches import INDICES, NoDiffBase, child_kinds, make_registry
+from clew.kube.controller.reconciler import Namespaces, Reconciler
+from clew.kube.controller.training_reconciler import TrainingReconciler
+from clew.kube.controller.watches import (
+    INDICES,
+    NoDiffBase,
+    make_registry,
+    watched_kinds,
+)
 from clew.kube.controller.work_queue import WorkQueue
 from clew.kube.culling.activity import ActivityProbe, TrafficSource, istio_traffic, make_probe
 from clew.kube.culling.culler import Culler
@@ -92,9 +98,13 @@ class _Operator:
         await self._await_kinds(client)
         key = await self._access_key()
         options = replace(self._options, own_namespace=client.own_namespace, access_key=key)
-        reconciler = Reconciler(client, self._cache, options, self._metrics)
+        common = (client, self._cache, options, self._metrics, Namespaces(client))
+        jobs, servers = TrainingReconciler(*common, self._queue), Reconciler(*common)
+        reconcilers: dict[str, Reconciler | TrainingReconciler] = {
+            kind: jobs if kind in TRAINING_JOBS else servers for kind in RESOURCES
+        }
         for _ in range(WORKERS):
-            self._task(self._work(reconciler))
+            self._task(self._work(reconcilers))
         self._task(self._sweep(client))
         if options.remove_reproductions:
             self._task(self._remove_reproductions())
@@ -106,7 +116,7 @@ class _Operator:
 
     async def _await_kinds(self, client: Client) -> None:
         """Wait until the cluster knows all kinds that are watched."""
-        for kind in (*RESOURCES, *child_kinds(self._options)):
+        for kind in watched_kinds(self._options):
             while True:
                 try:
                     if await client.knows(kind):
@@ -137,10 +147,10 @@ class _Operator:
     def _task(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(work))
 
-    async def _work(self, reconciler: Reconciler) -> None:
+    async def _work(self, reconcilers: Mapping[str, Reconciler | TrainingReconciler]) -> None:
         while True:
             key = await self._queue.get()
-            if await self._attempt(key, reconciler):
+            if await self._attempt(key, reconcilers[key.kind]):
                 self._queue.mark_done(key)
             else:
                 self._queue.failed(key)
@@ -148,7 +158,9 @@ class _Operator:
     async def _sweep(self, client: Client) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            for kind in (*RESOURCES, *child_kinds(self._options), "Pod", "PersistentVolumeClaim"):
+            for kind in watched_kinds(self._options):
+                if kind == "Event":
+                    continue  # Kubernetes forgets them anyway
                 try:
                     if not await self._cache.sweep(kind, client.list_uids):
                         continue
@@ -168,7 +180,7 @@ class _Operator:
                 _LOG.warning("cannot remove what clew reproduce left: %s", error)
             await asyncio.sleep(SWEEP_SECONDS)
 
-    async def _attempt(self, key: Key, reconciler: Reconciler) -> bool:
+    async def _attempt(self, key: Key, reconciler: Reconciler | TrainingReconciler) -> bool:
         began = time.monotonic()
         try:
             await reconciler.reconcile(key)

@@ -47,6 +47,14 @@ class Options:
     culling: Culling | None = None
     allow_from: tuple[str, ...] = ()
     """Peers that may connect to the Pods besides server and operator: see `network_policies`."""
+    training_jobs: bool = True
+    """Manage TFJobs and PyTorchJobs: not where Kubeflow's training operator does."""
+    gang_scheduler: str = ""
+    """The scheduler that places all Pods of a training job together; empty: there is none."""
+    pytorch_init_image: str = "docker.io/library/alpine:3.10"
+    """The image in which the workers of a PyTorchJob wait for its master; it needs nslookup."""
+    custom_cluster_domain: str = ""
+    """Follows the names of Services in TF_CONFIG."""
     remove_reproductions: bool = False
     """Remove what `clew reproduce` commands left that were killed."""
     own_namespace: str = "clew"

@@ -17,6 +17,8 @@ from clew.kube.controller import event_relay, status_reasons
 from clew.kube.controller.metrics import Metrics
 from clew.kube.controller.model import DIGEST, ClusterState, Decision, child_of
 from clew.kube.controller.options import Options
+from clew.kube.controller.status_reasons import Reason
+from clew.kube.controller.status_writer import StatusWriter
 from clew.kube.objects import (
     Json,
     Key,
@@ -44,25 +46,28 @@ DECIDE: Mapping[str, Decide] = {
 
 class Reconciler:
     def __init__(
-        self, client: Client, cache: ClusterCache, options: Options, metrics: Metrics
+        self,
+        client: Client,
+        cache: ClusterCache,
+        options: Options,
+        metrics: Metrics,
+        namespaces: "Namespaces",
     ) -> None:
         self._client = client
         self._cache = cache
         self._options = options
         self._metrics = metrics
-        self._namespaces = Namespaces(client)
+        self._namespaces = namespaces
+        self._statuses = StatusWriter(client)
         self._settled: dict[str, int] = {}
         """By uid: the generation at which a child with foreign edits was found to be as desired."""
-        self._written_status: dict[Key, tuple[str, Json]] = {}
-        """The status written last, and the resourceVersion it was written to: the cache shows it
-        only a moment later."""
         self._relayed: dict[Key, dict[str, int]] = {}
         """The counts of events written; the cache shows them only a moment later, too."""
 
     async def reconcile(self, key: Key) -> None:
         resource = self._cache.resource(key)
         if resource is None or is_deleting(resource):
-            self._written_status.pop(key, None)
+            self._statuses.forget(key)
             self._relayed.pop(key, None)
             return  # Kubernetes deletes its children with it
         restricted = await self._namespaces.enforces_restricted(key.namespace)
@@ -74,9 +79,11 @@ class Reconciler:
             ]
         except ApiError as error:
             if error.status.code in (403, 422):
-                await self._write_status(
-                    key, resource, _refused(resource, decision.status, error, cluster)
+                why = status_reasons.reason_of_refusal(
+                    str(error.status.message), invalid=error.status.code == 422
                 )
+                status = show_refusal(resource, decision.status, why, cluster.now)
+                await self._statuses.write(key, resource, status)
             raise
         if any(made):
             return  # the watch will report them, which triggers the next reconciliation
@@ -84,14 +91,8 @@ class Reconciler:
             await self._client.delete(Key("Pod", key.namespace, name_of(pod)))
         if decision.annotations:
             await self._client.annotate(resource, decision.annotations)
-        await self._write_status(key, resource, decision.status)
+        await self._statuses.write(key, resource, decision.status)
         await self._relay_events(key, resource, cluster)
-
-    async def _write_status(self, key: Key, resource: Object, status: Json) -> None:
-        now = (str(resource["metadata"].get("resourceVersion")), status)
-        if status != resource.get("status") and self._written_status.get(key) != now:
-            await self._client.write_status(resource, status)
-            self._written_status[key] = now
 
     async def _relay_events(self, key: Key, resource: Object, cluster: ClusterState) -> None:
         written = self._relayed.setdefault(key, {})
@@ -151,12 +152,9 @@ class Reconciler:
         _LOG.info("changed the %s %s/%s", key.kind, key.namespace, key.name)
 
 
-def _refused(resource: Object, status: Json, error: ApiError, cluster: ClusterState) -> Json:
+def show_refusal(resource: Object, status: Json, why: Reason, now: datetime) -> Json:
     """The status after Kubernetes rejected a child, so that users see why."""
-    why = status_reasons.reason_of_refusal(
-        str(error.status.message), invalid=error.status.code == 422
-    )
-    ready = status_reasons.ready_condition(resource, why, format_time(cluster.now))
+    ready = status_reasons.ready_condition(resource, why, format_time(now))
     conditions = [{**c, **ready} if c.get("type") == "Ready" else c for c in status["conditions"]]
     return {**status, "conditions": conditions}
 

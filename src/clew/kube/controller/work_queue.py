@@ -13,6 +13,7 @@ from clew.kube.objects import Key
 
 FIRST_DELAY, LONGEST_DELAY = 0.2, 60.0
 FOLLOW_DELAY = 0.25
+LONGEST_WAIT = 86400.0
 
 
 class WorkQueue:
@@ -24,6 +25,7 @@ class WorkQueue:
         self._active: set[Key] = set()
         self._failures: dict[Key, int] = defaultdict(int)
         self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._alarms: dict[Key, asyncio.TimerHandle] = {}
 
     def add(self, key: Key, *, can_wait: bool = False) -> None:
         """Reconcile it soon; if it is being reconciled now, once more afterwards."""
@@ -39,6 +41,19 @@ class WorkQueue:
         waiting = self._timers.get(key)
         if key not in self._queued and (waiting is None or waiting.when() > soon):
             self._later(key, FOLLOW_DELAY)
+
+    def wake(self, key: Key, seconds: float | None) -> None:
+        """Reconcile it then, even if nothing changes; replaces what was asked before. None: not."""
+        if waiting := self._alarms.pop(key, None):
+            waiting.cancel()
+        if seconds is not None:
+            loop = asyncio.get_running_loop()
+            wait = min(max(seconds, 0), LONGEST_WAIT)
+            self._alarms[key] = loop.call_later(wait, self._ring, key)
+
+    def _ring(self, key: Key) -> None:
+        del self._alarms[key]
+        self.add(key)
 
     async def get(self) -> Key:
         *_, key = await self._waiting.get()
@@ -58,7 +73,7 @@ class WorkQueue:
         self._later(key, delay)
 
     def close(self) -> None:
-        for timer in self._timers.values():
+        for timer in (*self._timers.values(), *self._alarms.values()):
             timer.cancel()
 
     def _later(self, key: Key, delay: float) -> None:

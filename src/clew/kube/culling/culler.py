@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import httpx2
 
-from clew.kube.client import Client, Conflict
+from clew.kube.client import SERVERS, Client, Conflict
 from clew.kube.cluster_cache import ClusterCache
 from clew.kube.controller import event_relay
 from clew.kube.controller.metrics import Metrics
@@ -43,7 +43,11 @@ class Culler:
 
     async def check_all(self) -> None:
         traffic = await self._probe.traffic()
-        resources = [each for each in self._cache.resources() if not is_deleting(each)]
+        resources = [
+            each
+            for each in self._cache.resources()
+            if each["kind"] in SERVERS and not is_deleting(each)
+        ]
         await asyncio.gather(*(self._check(each, traffic) for each in resources))
 
     async def _check(self, resource: Json, traffic: Traffic | None) -> None:

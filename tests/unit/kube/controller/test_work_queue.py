@@ -86,3 +86,19 @@ def test_what_follows_is_looked_at_once() -> None:
         queue.close()
 
     asyncio.run(go())
+
+
+def test_a_resource_is_looked_at_again_at_the_time_it_asked_for_last() -> None:
+    async def go() -> None:
+        queue = WorkQueue()
+        queue.wake(A, 3600)
+        queue.wake(A, 0)
+        assert await queue.get() == A
+        queue.mark_done(A)
+        queue.wake(A, 0.01)
+        queue.wake(A, None)
+        queue.wake(B, 0.02)
+        assert await queue.get() == B, "A asked for nothing more"
+        queue.close()
+
+    asyncio.run(go())
