@@ -243,14 +243,14 @@ class CommandRecorder:
             self._spool.needed = True  # from now on there is a record to complete
             os.close(notify)
             captured.started()
-            files, known = self._host.finish_start()
-            self._contents.use_files(files, known)
+            files, provided = self._host.finish_start()
+            self._contents.use_files(files, provided)
             follower.start()
             if server is not None:
                 from clew.run.launch.skip_protocol import RunContext
 
                 server.start(
-                    RunContext(files, known, captured.names, self._redactor, self._contents)
+                    RunContext(files, provided, captured.names, self._redactor, self._contents)
                 )
             self._converter = self._create_converter()
             status = tracer_process.wait(tracer)

@@ -58,7 +58,7 @@ class IncrementalDecider:
 
     def begin(self, context: RunContext) -> None:
         self._context = context
-        self._files = SandboxFiles(context.files, context.given)
+        self._files = SandboxFiles(context.files, context.provided)
         self._leftovers: frozenset[tuple[int, bytes]] | None = None
         self._stack: ExitStack | None = None
 

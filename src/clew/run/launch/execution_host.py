@@ -107,7 +107,7 @@ class ExecutionHost(Protocol):
 
     def finish_start(self) -> tuple[Confined, Mapping[FileState, Digest]]:
         """Let the command go on; in a sandbox it waits for this call. Return access to its files,
-        and the known digests of some."""
+        and the content of those that were put there for it."""
 
     def untraceable_error(self) -> RecordingFailed:
         """The error to report if the command never started."""

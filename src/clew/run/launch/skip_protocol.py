@@ -32,7 +32,8 @@ class RunContext:
 
     files: Confined
     """The command's files, by its own paths."""
-    given: Mapping[FileState, str]
+    provided: Mapping[FileState, str]
+    """The content of files that were put there for the command."""
     streams: Mapping[bytes, str]
     redactor: Redactor
     contents: ContentCapture
