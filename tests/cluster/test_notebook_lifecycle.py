@@ -147,7 +147,7 @@ def in_use_for_longer_than_it_may_be_idle(kube: Kube) -> None:
         assert "kubeflow-resource-stopped" not in notes, "it was in use"
         return datetime.fromisoformat(notes[LAST]) if LAST in notes else since
 
-    wait_until("it is still in use", lambda: last() > since + 2 * IDLE)
+    wait_until("it is still in use", lambda: last() > since + IDLE)
 
 
 def goes_on_while_a_kernel_is_busy(kube: Kube, first: JupyterApi, run: Any) -> None:
