@@ -194,7 +194,7 @@ class LocalProject(ProjectState, Project):
         )
 
     def diff(self, a: str, b: str, *, confirm: bool = False) -> ExecutionDiff | PodDiff:
-        from clew.api.local.comparison.diff import diff
+        from clew.api.local.diff import diff
 
         return diff(self, a, b, confirm=confirm)
 

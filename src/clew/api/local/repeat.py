@@ -115,7 +115,7 @@ def run_plan(
     """Run a plan made from `record` and compare the outputs; `on_recorded` is called with the new
     execution as soon as it is recorded. `uid`: of the new execution. If it is recorded already, by
     a process that was killed before it could compare, nothing runs again."""
-    from clew.api.local.comparison.diff import CONFIRM_SECONDS, explain_divergence, open_contents
+    from clew.api.local.diff import CONFIRM_SECONDS, explain_divergence, open_contents
     from clew.documents.executions.repeats import Repeated
     from clew.prov.queries.execution_record import load_record
     from clew.replay.compare.output_comparison import compare

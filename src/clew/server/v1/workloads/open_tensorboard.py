@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from clew.api.local.pipelines.tensorboard_logs import copy_logs, find_log_place
 from clew.api.local.project import LocalProject
+from clew.api.local.tensorboard_logs import copy_logs, find_log_place
 from clew.documents.workloads.workload import OpenedTensorboard
 from clew.errors import UsageError
 from clew.server.v1.dependencies import BackendDep, Namespace, ProjectDep, Text

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.prov.cluster.cluster_builder import ClusterBuilder
 
-from clew.api.local.pipelines.tensorboard_logs import find_log_place
+from clew.api.local.tensorboard_logs import find_log_place
 from clew.errors import NotFound
 from clew.prov.graph import Graph
 
