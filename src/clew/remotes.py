@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clew.atomic_file import write_atomically
 from clew.errors import ClewError, Exists, NotFound, UsageError
 
 FILE = "remotes.json"
@@ -46,9 +47,8 @@ class Remotes:
             self.default = next(iter(self.urls), None)
 
     def save(self) -> None:
-        draft = self.path.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps({"default": self.default, "remotes": self.urls}, indent=2))
-        draft.replace(self.path)
+        document = {"default": self.default, "remotes": self.urls}
+        write_atomically(self.path, json.dumps(document, indent=2).encode(), mode=0o666)
 
 
 def load(directory: Path) -> Remotes:

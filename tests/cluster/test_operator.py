@@ -16,7 +16,6 @@ from tests.wait import wait_until
 pytestmark = pytest.mark.cluster
 
 MANY = 200
-ROLE = ("ClusterRole", "clew-operator")
 FAIL_WHEN_TOLD = """
 test -e /data/failed && exec sleep 3600
 until test -e /data/go; do sleep 0.2; done

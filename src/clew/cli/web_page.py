@@ -8,12 +8,12 @@ would show to every user of the machine: so the browser gets a private file that
 from __future__ import annotations
 
 import html
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from clew import settings
+from clew.atomic_file import write_atomically
 from clew.cli.output import print_json, print_line, print_message
 from clew.errors import NotAllowed
 
@@ -95,15 +95,10 @@ def _write_page(kind: str, name: str, text: str) -> Path:
     directory = settings.load().cache / "pages"
     digest = blake3(name.encode(errors="surrogateescape")).hexdigest(length=8)
     path = directory / f"{kind}-{digest}.html"
-    draft = path.with_suffix(f".{os.getpid()}")
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory.chmod(0o700)
-        draft.unlink(missing_ok=True)
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        draft.replace(path)
+        write_atomically(path, text.encode())
     except OSError as error:
         raise NotAllowed(
             f"cannot write the page {path}: {error.strerror}",

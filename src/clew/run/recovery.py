@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from clew import db, log
+from clew.atomic_file import write_atomically
 from clew.documents.ids import Uid
 from clew.errors import ClewError, Full, NoDatabase, NotFound
 from clew.project_directory import ProjectDirectory, clew_paths, is_accepted
@@ -73,20 +74,12 @@ class _NoGraph(Exception):
 
 
 def write_note(spool: Path, note: RecoveryNote) -> None:
-    _write(spool / _NOTE, msgspec.json.encode(note))
+    write_atomically(spool / _NOTE, msgspec.json.encode(note))
 
 
 def write_events(spool: Path, events: list[AnyEvent]) -> None:
     """Save the events so that recovery folds them if this process cannot."""
-    _write(spool / _EVENTS, to_batch(events))
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write the file in one step, readable by this user only."""
-    draft = path.with_suffix(".draft")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-    draft.rename(path)
+    write_atomically(spool / _EVENTS, to_batch(events))
 
 
 def recover(directory: ProjectDirectory, settings: Settings) -> list[UnrecoveredExecution]:

@@ -1,9 +1,9 @@
 """Create or open the directory and the index of a store."""
 
 import os
-import threading
 from pathlib import Path
 
+from clew.atomic_file import write_atomically
 from clew.errors import ClewError, Damaged, Full
 from clew.store.errors import from_os
 from clew.store.index import Index, open_in_memory
@@ -36,12 +36,7 @@ def _create(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         for name in _DIRECTORIES:
             (path / name).mkdir(exist_ok=True)
-        draft = path / f".format.{os.getpid()}.{threading.get_ident()}"
-        with open(draft, "w") as file:
-            file.write(FORMAT)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.rename(path / "format")
+        write_atomically(path / "format", FORMAT.encode(), mode=0o666, sync=True)
         sync_directory(path)
     except OSError as error:
         raise from_os(error, doing=f"make a store in {path}") from error

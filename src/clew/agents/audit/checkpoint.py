@@ -7,11 +7,11 @@ again, and a rotated file that was compressed has another one.
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 
 import msgspec
 
+from clew.atomic_file import write_atomically
 from clew.store.errors import from_os
 from clew.witness.kubernetes_audit.fold_state import FoldState
 
@@ -48,12 +48,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    part = path.with_suffix(".part")
     try:
-        with open(part, "wb") as file:
-            file.write(msgspec.json.encode(checkpoint))
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
+        write_atomically(path, msgspec.json.encode(checkpoint), sync=True)
     except OSError as error:
         raise from_os(error, doing=f"write the checkpoint {path}") from error

@@ -38,6 +38,7 @@ from clew.agents.node.losses import Losses
 from clew.agents.node.observation_batch import MissedContainer, ObservationBatch, Observer
 from clew.agents.node.version_journal import VersionJournal
 from clew.agents.spool import Spool
+from clew.atomic_file import write_atomically
 from clew.documents.ids import Locator, Uid
 from clew.errors import Full
 from clew.prov.events import AnyEvent, Started
@@ -379,9 +380,7 @@ class FileWitness:
     def _write_status(self) -> None:
         """What `clew agent node` has counted, for people and for monitoring."""
         document = {**self.counts, "watched": len(self._containers)}
-        draft = self._status.with_suffix(".part")
         try:
-            draft.write_bytes(msgspec.json.encode(document))
-            draft.rename(self._status)
+            write_atomically(self._status, msgspec.json.encode(document), mode=0o666)
         except OSError as error:
             _LOG.warning("cannot write %s: %s", self._status, error)

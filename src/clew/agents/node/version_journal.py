@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from clew.atomic_file import write_atomically
 from clew.documents.ids import Locator, Uid
 from clew.prov.cluster.watch_declarations import WATCH_KINDS, WATCHED
 from clew.prov.events import AnyEvent, Generated, Invalidated, Looked, Used
@@ -75,16 +76,11 @@ class VersionJournal:
         self._numbers = {key: n for key, n in self._numbers.items() if key[0] in present}
         entries = [(pod, locator, number) for (pod, locator), number in self._numbers.items()]
         entries += [(container, volume, 1) for container, volume in self._watched]
-        draft = self._path.with_suffix(".part")
+        lines = b"".join(_encode(entry) + b"\n" for entry in entries)
         try:
-            with open(draft, "wb") as file:
-                for entry in entries:
-                    file.write(_encode(entry) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(self._path)
+            write_atomically(self._path, lines, sync=True)
         except OSError as error:
-            raise from_os(error, doing=f"write {draft}") from error
+            raise from_os(error, doing=f"write {self._path}") from error
         self._file.close()
         self._file = self._open()
 

@@ -6,7 +6,6 @@ state, which gives the same events. While the spool is full nothing is read: the
 """
 
 import logging
-import os
 import time
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from blake3 import blake3
 
 from clew.agents.sidecars.access_log_files import LogDirectory, LogFile
 from clew.agents.spool import Spool
+from clew.atomic_file import write_atomically
 from clew.documents.ids import Uid
 from clew.prov.events import AnyEvent
 from clew.store.errors import from_os
@@ -198,13 +198,8 @@ def finish_log(path: Path, pod: Uid, spool: Spool) -> None:
 
 
 def _save(path: Path, checkpoint: Checkpoint) -> None:
-    part = path.with_suffix(".part")
     try:
-        with open(part, "wb") as file:
-            file.write(msgspec.msgpack.encode(checkpoint))
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
+        write_atomically(path, msgspec.msgpack.encode(checkpoint), sync=True)
     except OSError as error:
         raise from_os(error, doing=f"write {path}") from error
 

@@ -7,10 +7,8 @@ added again by a commit. Files from outside the working directory are in `_outsi
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from clew.atomic_file import write_atomically
 from clew.documents.files.checkouts import CheckoutFile
 from clew.documents.ids import Digest, ExecutionId, Uid
 from clew.errors import ClewError, Damaged, NotFound
@@ -120,18 +119,10 @@ class Checkout:
         fields["files"] = [kept.as_json() for kept in self.files]
         del fields["directory"]
         state = self.directory / os.fsdecode(STATE_FILE)
-        draft = state.with_name(f"{state.name}.{secrets.token_hex(4)}")
         try:
-            with draft.open("w") as file:
-                json.dump(fields, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(state)
+            write_atomically(state, json.dumps(fields, indent=1).encode(), mode=0o666, sync=True)
         except OSError as error:
             raise from_os(error, doing=f"write {state}") from error
-        finally:
-            with contextlib.suppress(OSError):
-                draft.unlink()
 
 
 def read_checkout(directory: Path) -> Checkout | None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from clew.atomic_file import write_atomically
+
 
 class _Stored(msgspec.Struct):
     idle_minutes: float | None = None
@@ -26,9 +28,7 @@ class IdleLimit:
         return self._minutes
 
     def save(self, minutes: float | None) -> None:
-        draft = self._path.with_suffix(".new")
-        draft.write_bytes(msgspec.json.encode(_Stored(minutes)))
-        draft.replace(self._path)
+        write_atomically(self._path, msgspec.json.encode(_Stored(minutes)))
         self._minutes = minutes
 
 

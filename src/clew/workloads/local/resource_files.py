@@ -7,7 +7,6 @@ logged: it must not keep the other notebooks from starting.
 
 import json
 import logging
-import os
 import re
 import threading
 import time
@@ -18,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from clew.atomic_file import write_atomically
 from clew.disk_reserve import NO_ROOM
 from clew.errors import Conflict, Exists, Full, NotFound
 from clew.kube.objects import (
@@ -289,12 +289,7 @@ def _make_event(resource: Object, *, warning: bool, reason: str, message: str) -
 
 def _write(path: Path, document: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f".{path.name}.draft")
-    with open(draft, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        json.dump(document, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    write_atomically(path, json.dumps(document, indent=1).encode(), sync=True)
 
 
 def _now() -> str:
