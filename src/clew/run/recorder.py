@@ -40,7 +40,7 @@ from clew.run.launch import signal_forwarding, tracer_process
 from clew.run.launch.execution_host import ExecutionHost, LaunchOptions
 from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.recording_result import RecordingResult, unfolded_execution
-from clew.run.spool_directories import Spool
+from clew.run.spool_directories import SpoolDirectory
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.trace_follower import TraceFollower
 from clew.settings import Settings
@@ -108,7 +108,7 @@ class CommandRecorder:
         with record_errors.fail_before_start(self._directory):
             self._recover_killed()
             self._identity = record_errors.file_identity(self._directory.path)
-            self._spool = Spool(self._directory, self._uid)
+            self._spool = SpoolDirectory(self._directory, self._uid)
         with self._hold_spool(), self._open_store(begun):
             try:
                 self._write_start()

@@ -1,4 +1,4 @@
-"""Spool directories of executions, and the locks that show which executions still run.
+"""SpoolDirectory directories of executions, and the locks that show which executions still run.
 
 The recorder holds the lock of its execution. The kernel releases the lock however the recorder
 dies, so a killed execution shows as broken at once and no process id is ever trusted. A spool
@@ -23,7 +23,7 @@ DRAFT = "."
 _CLAIM = "claim"
 
 
-class Spool:
+class SpoolDirectory:
     """The spool directory of a new execution, and its lock, until `close`."""
 
     def __init__(self, directory: ProjectDirectory, uid: Uid) -> None:

@@ -17,7 +17,7 @@ from clew.prov.graph import Graph
 from clew.prov.queries.executions import list_executions
 from clew.run import recovery
 from clew.run.recovery import RecoveryNote
-from clew.run.spool_directories import Spool
+from clew.run.spool_directories import SpoolDirectory
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def directory(tmp_path: Path) -> ProjectDirectory:
 
 def dead(directory: ProjectDirectory, uid: str, *, events: list[AnyEvent] | None = None) -> Path:
     """An execution whose recorder died: with its events, or with nothing but a note."""
-    spool = Spool(directory, uid)
+    spool = SpoolDirectory(directory, uid)
     spool.needed = True
     place = spool.path
     started = Started(
@@ -82,14 +82,14 @@ def test_a_complete_record_gets_no_gap(directory: ProjectDirectory) -> None:
 
 
 def test_the_living_are_left_alone(directory: ProjectDirectory) -> None:
-    spool = Spool(directory, "b" * 32)
+    spool = SpoolDirectory(directory, "b" * 32)
     assert recovery.recover(directory, environment.load()) == []
     assert (directory.spool / ("b" * 32)).exists()
     spool.close()
 
 
 def test_before_anything_began_nothing_is_told(directory: ProjectDirectory) -> None:
-    spool = Spool(directory, "c" * 32)
+    spool = SpoolDirectory(directory, "c" * 32)
     spool.needed = True
     spool.close()
     (directory.spool / f".{'d' * 32}").mkdir()  # killed while it made its directory

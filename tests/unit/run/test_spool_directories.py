@@ -9,7 +9,7 @@ import pytest
 from clew import project_directory as directories
 from clew.project_directory import ProjectDirectory
 from clew.run import spool_directories
-from clew.run.spool_directories import Spool
+from clew.run.spool_directories import SpoolDirectory
 
 
 @pytest.fixture
@@ -19,14 +19,14 @@ def directory(tmp_path: Path) -> ProjectDirectory:
 
 def leave_spool(directory: ProjectDirectory, uid: str) -> None:
     """Leave the spool of a recorder that was killed."""
-    spool = Spool(directory, uid)
+    spool = SpoolDirectory(directory, uid)
     spool.needed = True
     spool.close()
 
 
 def test_alive_is_who_holds_its_lock(directory: ProjectDirectory) -> None:
     assert not spool_directories.is_alive(directory, "nobody")
-    spool = Spool(directory, "someone")
+    spool = SpoolDirectory(directory, "someone")
     assert spool_directories.is_alive(directory, "someone")
     spool.close()
     assert not spool_directories.is_alive(directory, "someone")
@@ -48,7 +48,7 @@ def test_two_who_look_do_not_take_each_other_for_the_recorder(directory: Project
 
 
 def test_the_living_are_not_claimed(directory: ProjectDirectory) -> None:
-    spool = Spool(directory, "someone")
+    spool = SpoolDirectory(directory, "someone")
     assert spool_directories.claim_killed(spool.path) is None
     spool.needed = True
     spool.close()
@@ -83,7 +83,7 @@ def test_a_new_one_is_never_seen_without_its_lock(directory: ProjectDirectory) -
     thread.start()
     try:
         for number in range(300):
-            spool = Spool(directory, f"x{number}")
+            spool = SpoolDirectory(directory, f"x{number}")
             assert spool_directories.is_alive(directory, f"x{number}")
             assert (directory.spool / f"x{number}" / "lock").exists()
             spool.close()

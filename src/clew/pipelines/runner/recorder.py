@@ -28,7 +28,7 @@ from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.queries.formats import run_id
 from clew.run import malloc_trim
 from clew.run.session.worker_session import WorkerSession
-from clew.run.spool_directories import Spool
+from clew.run.spool_directories import SpoolDirectory
 from clew.settings import Settings
 from clew.store.errors import from_os
 
@@ -79,7 +79,7 @@ class Recorder:
         self._written = 0
         self._caught_up = threading.Condition()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._spool = Spool(directory, self.uid)
+        self._spool = SpoolDirectory(directory, self.uid)
         self.logs = LiveLogs(self._spool.path)
 
     @property

@@ -33,7 +33,7 @@ from clew.run.session.capture_queue import CaptureQueue
 from clew.run.session.forked_task import ForkedTask
 from clew.run.session.task_stdio import OutputReader
 from clew.run.session.trace_branches import TraceBranch, TraceSplitter
-from clew.run.spool_directories import Spool
+from clew.run.spool_directories import SpoolDirectory
 from clew.run.stdio import streams
 from clew.settings import Settings
 from clew.store import Store
@@ -95,7 +95,7 @@ class WorkerSession:
     def start(self) -> None:
         """Start the command; call `await_ready` before `send`."""
         with record_errors.fail_before_start(self._directory):
-            self._spool = Spool(self._directory, self.uid)
+            self._spool = SpoolDirectory(self._directory, self.uid)
             self._spool.needed = True
             self._store = Store(self._directory.store)
             directory, host = self._directory, self._host
