@@ -234,8 +234,13 @@ def touch(kube: Kube, name: str) -> None:
     kube("create", "configmap", name)
 
 
-def await_request(project: Project, namespace: str, name: str) -> None:
+def await_request(
+    project: Project, namespace: str, name: str, agent: subprocess.Popen[bytes]
+) -> None:
+    """Wait until the agent, which must not end, has delivered this request."""
+
     def there() -> bool:
+        assert agent.poll() is None, (project.folder.parent / "agent.log").read_text()
         with Recorded(project, namespace) as found:
             return name in {one["facets"]["kubernetes"]["name"] for one in found.begun("request")}
 

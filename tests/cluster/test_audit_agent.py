@@ -242,7 +242,7 @@ def test_failures_do_not_change_the_graph(
         assert second.address == first.address
         kube.run(trainer("train-2"))
         touch(kube, "last")
-        await_request(project, kube.namespace, "last")
+        await_request(project, kube.namespace, "last", agent)
     agent.terminate()
     assert agent.wait(timeout=60) == 0
     other = Project.__new__(Project)

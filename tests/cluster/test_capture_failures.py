@@ -138,7 +138,7 @@ class Capture:
         """Wait until the graph has all that the witnesses saw."""
         kube("delete", "pods", "--all")  # then the logs of their sidecars have an end
         touch(kube, "last")
-        await_request(self.project, kube.namespace, "last")
+        await_request(self.project, kube.namespace, "last", self.audit)
         wait_until("the node agents delivered", lambda: have_delivered(self.state))
 
         def are_counted() -> bool:
