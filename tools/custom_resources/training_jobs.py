@@ -24,6 +24,9 @@ TFJOB_TYPES = ("PS", "Worker", "Chief", "Master", "Evaluator")
 PYTORCHJOB_TYPES = ("Master", "Worker")
 MANAGERS = ("kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue")
 
+MOST_REPLICAS = 4096
+"""As in `clew.kube.training.job_spec`, which also counts those of all types together."""
+
 MOST_CONTAINERS = 1000
 """Kubernetes accepts a rule only if it knows how long the rule can take at the most."""
 
@@ -63,7 +66,7 @@ def replicas(types: tuple[str, ...], container: str) -> dict[str, Any]:
             "type": "object",
             "required": ["template"],
             "properties": {
-                "replicas": natural(),
+                "replicas": {**natural(), "maximum": MOST_REPLICAS},
                 "restartPolicy": one_of("Always", "OnFailure", "Never", "ExitCode"),
                 "template": template,
             },

@@ -19,6 +19,9 @@ ROLE_LABEL = "training.kubeflow.org/job-role"
 _MOST = 10**9
 """Seconds (or failures) beyond this are as good as no limit, and can be added to a time."""
 
+MOST_REPLICAS = 4096
+"""Of a job. The operator lists them in memory, and each has the addresses of all others."""
+
 MANAGER = "kubeflow.org/training-operator"
 """Jobs with another manager are left to it."""
 
@@ -217,6 +220,8 @@ def _find_fault(framework: Framework, written: Object, replicas: Mapping[str, Re
         names = [each.get("name") for each in spec.pod.get("containers") or ()]
         if framework.container not in names:
             return f"{at}.{type_}.template.spec.containers has none named {framework.container}."
+    if sum(spec.count for spec in replicas.values()) > MOST_REPLICAS:
+        return f"{at} has more than {MOST_REPLICAS} replicas."
     return ""
 
 

@@ -5,7 +5,8 @@ before. What a Pod is to do is fixed when it is created: an edit of the template
 that are created later.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -42,6 +43,10 @@ from clew.kube.training.pod_groups import make_pod_group
 from clew.kube.training.replicas import ReplicaPod, collect_replicas
 
 Found = Mapping[ReplicaId, ReplicaPod]
+
+_MOST_TEXT = 2 << 20
+"""Characters of the templates that one decision copies: a template may have a megabyte, and the
+memory of the operator is that of all users."""
 
 
 def decide(resource: Object, state: JobState, options: Options) -> JobDecision:
@@ -160,12 +165,18 @@ def _run(
         status_now,
         pods=tuple(
             make_pod(job, each, options, restricted=state.restricted)
-            for each in missing_replicas(job, found)
+            for each in _first(job, missing_replicas(job, found))
         ),
         services=tuple(
             make_service(job, each)
-            for each in job.list_replicas()
-            if ("Service", job.replica_name(each)) not in state.children
+            for each in _first(
+                job,
+                (
+                    each
+                    for each in job.list_replicas()
+                    if ("Service", job.replica_name(each)) not in state.children
+                ),
+            )
         ),
         others=tuple(
             each
@@ -177,6 +188,17 @@ def _run(
         events=list_events(job, conditions, failed, now),
         recheck=min((at for at in times if at), default=None),
     )
+
+
+def _first(job: TrainingJob, missing: Iterable[ReplicaId]) -> Iterator[ReplicaId]:
+    """Those to create now, at least one: when they are there, the others are."""
+    sizes = {type_: len(json.dumps(spec.template)) for type_, spec in job.replicas.items()}
+    room = _MOST_TEXT
+    for replica in missing:
+        yield replica
+        room -= sizes[replica.type]
+        if room < 0:
+            return
 
 
 def _may_fail(job: TrainingJob, found: ReplicaPod) -> bool:

@@ -4,6 +4,7 @@ torchrun reads those that begin with PET_, a program that was started without it
 is that of the Pod: a program with several processes for each Pod needs torchrun.
 """
 
+import re
 from collections.abc import Mapping
 
 from clew.kube.objects import Json, Object
@@ -15,6 +16,9 @@ _INIT_COMMAND = (
 )
 """Until the name of the master is known, which is when the master runs. It is the whole name: the
 nslookup of a recent busybox fails if one of the domains to search does not know a short one."""
+
+_COUNT = re.compile(r"[0-9]{1,9}")
+"""The schema allows any number of digits, of which `int` refuses many."""
 
 
 def environment(job: TrainingJob, replica: ReplicaId) -> list[Json]:
@@ -35,7 +39,7 @@ def _of_master(job: TrainingJob, replica: ReplicaId) -> Mapping[str, str]:
     address, port = job.replica_name(ReplicaId("Master", 0)), str(port_of(job, "Master"))
     rank = str(replica.number + (replica.type == "Worker"))
     wanted = _processes_per_node(job)
-    processes = int(wanted) if wanted.isdigit() else 1
+    processes = int(wanted) if _COUNT.fullmatch(wanted) else 1
     return {
         "MASTER_PORT": port,
         "PET_MASTER_PORT": port,

@@ -48,6 +48,17 @@ def test_all_pods_and_services_are_created_at_once() -> None:
     assert reason(made)[0] == "Starting"
 
 
+def test_of_a_large_template_few_copies_are_made_at_the_same_time() -> None:
+    large = replicas(1000, pod={"nodeSelector": {"size": "x" * 1_000_000}})
+    of, there = tfjob(Worker=large), JobState(NOW)
+    first = decide(of, there, Options())
+    assert names(first.pods) == names(first.services)
+    assert names(first.pods) == [f"mnist-worker-{number}" for number in range(3)]
+    pods = [pod(of, "Worker", number, "Pending") for number in range(3)]
+    assert names(decide(of, JobState(NOW, pods=pods), Options()).pods)[0] == "mnist-worker-3"
+    assert len(decide(tfjob(Worker=1000), there, Options()).pods) == 1000
+
+
 def test_with_its_pods_nothing_more_is_created_or_written() -> None:
     of = started(tfjob(Worker=2))
     pods = [pod(of, "Worker", n) for n in range(2)]
@@ -77,6 +88,8 @@ def test_a_job_of_another_manager_is_left_to_it() -> None:
         ({"Boss": replicas(1)}, "names no replicas"),
         ({"Worker": replicas(1), "Boss": replicas(1)}, "may only have"),
         ({"Worker": replicas(1, "main")}, "spec.tfReplicaSpecs.Worker.template.spec.containers"),
+        ({"Worker": replicas(2**31 - 1)}, "more than 4096 replicas"),
+        ({"Worker": replicas(4000), "PS": replicas(97)}, "more than 4096 replicas"),
     ],
 )
 def test_what_cannot_run_is_refused_by_name(types: Json, text: str) -> None:

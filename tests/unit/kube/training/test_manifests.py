@@ -142,6 +142,7 @@ def test_processes_per_node_count_for_the_world() -> None:
     assert (found["WORLD_SIZE"], found["PET_NPROC_PER_NODE"]) == ("8", "4")
     found = variables(job("PyTorchJob", types, nprocPerNode="gpu"))
     assert (found["WORLD_SIZE"], found["PET_NPROC_PER_NODE"]) == ("2", "gpu")
+    assert variables(job("PyTorchJob", types, nprocPerNode="9" * 5000))["WORLD_SIZE"] == "2"
 
 
 def test_an_elastic_job_s_variables() -> None:
