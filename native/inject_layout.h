@@ -10,9 +10,9 @@
  * first page, behind the code), and from then on it goes through the library, too.
  *
  * The loader opens the libraries of a program before the constructor of the injected library runs. So as
- * soon as the library is mapped, the tracer maps the two pages and has the loader run `early_entry`, the
- * entry point of the library, which does the rest. The library is not relocated yet at that moment, so
- * nothing there may need a relocation.
+ * soon as the library is mapped, the tracer has the loader run `early_entry`, the entry point of the
+ * library, which maps the two pages. The library is not relocated yet at that moment, so nothing there may
+ * need a relocation.
  *
  * The address lies below 0x200000, where no linker puts a program by default, and above the lowest
  * address that the kernel allows to map (vm.mmap_min_addr, 64 KiB). It is fixed because a seccomp filter
@@ -46,8 +46,6 @@ struct clew_local {
 	uint64_t base; /* where the shared file is mapped here */
 	uint64_t handler; /* the code in the library that a detour jumps to; 0: not set up yet */
 	uint64_t libc, libc_end; /* the code of the C library, where detours are allowed; 0: unknown */
-	uint64_t return_to;		 /* where the loader continues after `early_entry` */
-	char path[128];		 /* of the shared file, for `early_entry` */
 };
 
 /* A replaced call of the loader or the C library. */
@@ -55,6 +53,22 @@ struct clew_detour {
 	uint8_t code[16]; /* the replaced instruction, then a jump to `handler`; rcx holds the address of this struct */
 	uint64_t return_to;	  /* the instruction behind the replaced call */
 };
+
+/* What `early_entry` needs. The tracer writes it to the stack, below the 128 bytes that the loader may use (the
+ * red zone). */
+struct clew_early {
+	uint64_t return_to; /* where the loader continues */
+	uint32_t slot;
+	int32_t holder, file; /* the process that has the shared file open, and its descriptor there */
+	uint32_t count;	      /* of detours */
+	struct clew_detour detours[CLEW_MAX_DETOURS];
+	char path[128]; /* of the shared file */
+};
+#define CLEW_EARLY 544 /* bytes on the stack: a multiple of 16 */
+
+/* `early_entry` could not map the pages: it makes the call access(NULL, CLEW_UNDO), so that the tracer removes the
+ * detours. */
+#define CLEW_UNDO CLEW_MAGIC
 
 /* The first slot. */
 struct clew_head {

@@ -3,6 +3,7 @@
  *   setup.c    opens the ring before the program begins, and cleans the environment
  *   ring.c     writes records into the ring
  *   files.c    the functions of the C library that open and query files
+ *   exec.c     the functions that start a program
  *   detours.c  calls that the loader and the C library make by themselves
  *   urls.c     which URLs a program requests
  *
@@ -49,6 +50,19 @@ static inline long untraced_call(long n, long a, long b, long c, long d)
 	__asm__ volatile("call *%[code]"
 			 : "=a"(result)
 			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), [code] "r"(CLEW_CODE)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static inline long untraced_call6(long n, long a, long b, long c, long d, long e, long f)
+{
+	long result;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	__asm__ volatile("call *%[code]"
+			 : "=a"(result)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9), [code] "r"(CLEW_CODE)
 			 : "rcx", "r11", "memory");
 	return result;
 }
@@ -103,6 +117,7 @@ int record_call(struct clew_ring *ring, struct fact *fact, int dirfd, long resul
 long recorded_open(int dirfd, const char *path, int flags, mode_t mode);
 long recorded_stat(int dirfd, const char *path, struct stat *st, int flags);
 long recorded_access(int dirfd, const char *path, int mode);
+void find_libc_exec(void);
 void detour_entry(void); /* detours jump here; not callable from C */
 /* Records that a URL was requested; the text need not be terminated. */
 void record_fetch(const char *url, size_t size);

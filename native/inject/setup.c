@@ -1,4 +1,4 @@
-/* Sets the library up before the program begins: maps the two pages, opens the ring, and removes the two
+/* Sets the library up before the program begins: maps the two pages and the ring, and removes the two
  * variables that the tracer added to the environment.
  *
  * This happens in `early_entry`, where the tracer could arrange it, or else in the constructor. */
@@ -11,8 +11,8 @@
 
 #define TEXT(x) #x
 #define NUMBER(x) TEXT(x)
-#define CLEW_RETURN_TO 0x111028 /* the address of LOCAL->return_to, as a number for the assembly below */
-_Static_assert(CLEW_LOCAL + offsetof(struct clew_local, return_to) == CLEW_RETURN_TO, "where early_entry goes back by");
+_Static_assert(sizeof(struct clew_early) <= CLEW_EARLY && CLEW_EARLY % 16 == 0, "room on the stack");
+_Static_assert(offsetof(struct clew_early, return_to) == 0, "where early_entry goes back by");
 
 /* No strncmp: there is no C library. */
 static int starts(const char *text, const char *with)
@@ -50,23 +50,34 @@ static int find_libc(struct dl_phdr_info *object, size_t size, void *unused)
 	return 0;
 }
 
-/* By plain calls: there is no page to go through yet. The magic number of the file is checked, because the
- * path comes from the environment. */
-static void open_ring(const char *path, unsigned slot)
+/* Maps the two pages; false: the program uses these addresses itself (NOREPLACE), and the library stays inactive. */
+static int map_pages(void)
+{
+	const long prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	return traced_call(SYS_mmap, CLEW_CODE, 0x2000, prot, flags, -1, 0) == (long)CLEW_CODE;
+}
+
+/* Makes the first page what the filter knows. Never writable and executable at once: some systems forbid it. */
+static int finish_code(void)
 {
 	static const unsigned char code[] = {0x0f, 0x05, 0xc3}; /* syscall; ret */
-	long fd = traced_call(SYS_open, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
+	copy((char *)CLEW_CODE, (const char *)code, sizeof code);
+	return !traced_call(SYS_mprotect, CLEW_CODE, 0x1000, PROT_READ | PROT_EXEC, 0, 0, 0);
+}
+
+/* Maps the shared file through the first page, where this call does not stop, and closes it. Size and magic
+ * number are checked: in another process namespace its name means another file. */
+static void map_ring(long fd, unsigned slot)
+{
+	struct stat st;
+	const long size = (long)CLEW_SLOTS * CLEW_SLOT_SIZE;
 	if (fd < 0)
 		return;
-	long base = traced_call(SYS_mmap, 0, (long)CLEW_SLOTS * CLEW_SLOT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	long base = traced_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) || st.st_size != size
+			    ? -1
+			    : untraced_call6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	traced_call(SYS_close, fd, 0, 0, 0, 0, 0);
-	if (base < 0 && base > -4096)
-		return;
-	if (((struct clew_head *)base)->magic != CLEW_MAGIC)
-		return;
-	/* Never writable and executable at once: some systems forbid it. */
-	copy((char *)CLEW_CODE, (const char *)code, sizeof code);
-	if (traced_call(SYS_mprotect, CLEW_CODE, 0x1000, PROT_READ | PROT_EXEC, 0, 0, 0))
+	if ((base < 0 && base > -4096) || ((struct clew_head *)base)->magic != CLEW_MAGIC)
 		return;
 	LOCAL->base = (uint64_t)base;
 	LOCAL->slot = slot;
@@ -75,25 +86,52 @@ static void open_ring(const char *path, unsigned slot)
 	ring_ready = 1;
 }
 
-/* NOREPLACE: if the program uses this address itself, the library stays inactive. */
-static void map(const char *path, unsigned slot)
+static long open_ring(const char *path) { return traced_call(SYS_open, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0, 0); }
+
+/* A copy of the descriptor of the process that has the file open: unlike an open this does not stop. It may be
+ * forbidden where the open is not; the result is negative then. */
+static long copy_ring(const struct clew_early *early)
 {
-	const long prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-	if (traced_call(SYS_mmap, CLEW_CODE, 0x2000, prot, flags, -1, 0) == (long)CLEW_CODE)
-		open_ring(path, slot);
+	long process = traced_call(SYS_pidfd_open, early->holder, 0, 0, 0, 0, 0);
+	long fd = process < 0 ? process : traced_call(SYS_pidfd_getfd, process, early->file, 0, 0, 0, 0);
+	if (process >= 0)
+		traced_call(SYS_close, process, 0, 0, 0, 0, 0);
+	return fd;
 }
 
-/* The tracer mapped the two pages and sent the loader here. The library is not relocated yet. */
-__attribute__((used)) static void set_up_early(void) { open_ring((const char *)LOCAL->path, LOCAL->slot); }
+/* The tracer sent the loader here. The library is not relocated yet. */
+__attribute__((used)) static void set_up_early(const struct clew_early *early)
+{
+	if (!map_pages()) {
+		traced_call(SYS_access, 0, CLEW_UNDO, 0, 0, 0, 0);
+		return;
+	}
+	copy((char *)CLEW_DETOURS, (const char *)early->detours, early->count * sizeof *early->detours);
+	LOCAL->handler = (uint64_t)detour_entry;
+	if (!finish_code()) {
+		traced_call(SYS_access, 0, CLEW_UNDO, 0, 0, 0, 0);
+		return;
+	}
+	long fd = copy_ring(early);
+	map_ring(fd >= 0 ? fd : open_ring(early->path), early->slot);
+}
 
-/* Keeps all registers and the red zone, except rcx and r11, which the system call that follows overwrites
- * anyway. Then jumps back to the call. */
+/* What the constructor does when `early_entry` was not run. */
+static void set_up_late(const char *path, unsigned slot)
+{
+	if (map_pages() && finish_code())
+		map_ring(open_ring(path), slot);
+}
+
+/* Below the red zone lies what the tracer wrote (struct clew_early). Keeps all registers, except rcx and r11, which
+ * the system call that follows overwrites anyway. Then jumps back to the call. */
 __asm__(".text\n"
 	".hidden early_entry\n"
 	".globl early_entry\n"
 	".type early_entry, @function\n"
 	"early_entry:\n"
-	"	lea -128(%rsp), %rsp\n"
+	"	lea -(128 + " NUMBER(CLEW_EARLY) ")(%rsp), %rsp\n"
+	"	mov %rsp, %rcx\n"
 	"	pushfq\n"
 	"	cld\n"
 	"	push %rax\n"
@@ -106,6 +144,7 @@ __asm__(".text\n"
 	"	push %rbp\n"
 	"	mov %rsp, %rbp\n"
 	"	and $-16, %rsp\n"
+	"	mov %rcx, %rdi\n"
 	"	call set_up_early\n"
 	"	mov %rbp, %rsp\n"
 	"	pop %rbp\n"
@@ -117,9 +156,9 @@ __asm__(".text\n"
 	"	pop %rdi\n"
 	"	pop %rax\n"
 	"	popfq\n"
-	"	lea 128(%rsp), %rsp\n"
-	"	mov $" NUMBER(CLEW_RETURN_TO) ", %ecx\n"
-	"	jmp *(%rcx)\n"
+	"	mov (%rsp), %rcx\n" /* return_to */
+	"	lea 128 + " NUMBER(CLEW_EARLY) "(%rsp), %rsp\n"
+	"	jmp *%rcx\n"
 	".size early_entry, .-early_entry\n");
 
 /* Removes what was added to the environment, so that the program and its children do not see it. Only the part
@@ -153,7 +192,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	unsigned slot = number(&where);
 	/* early_entry may have done it already. */
 	if (!ring_ready && *where == ':' && slot && slot < CLEW_SLOTS)
-		map(where + 1, slot);
+		set_up_late(where + 1, slot);
+	find_libc_exec();
 	if (ring_ready && __errno_location && dl_iterate_phdr)
 		dl_iterate_phdr(find_libc, NULL);
 }

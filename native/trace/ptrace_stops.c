@@ -55,7 +55,7 @@ static struct proc *handle_fork(struct task *parent, int event)
 		proc = proc_new((pid_t)tid, parent->proc, next_seq());
 		output_fork(proc);
 		if (same_memory(parent->tid, (pid_t)tid, event))
-			ring_share(parent->proc, proc);
+			ring_share(parent->proc, proc, event == PTRACE_EVENT_VFORK);
 	}
 	if (!task) {
 		pin_task(parent, task_new((pid_t)tid, proc));
@@ -103,6 +103,7 @@ static void handle_exit_stop(struct task *task)
 	struct proc *proc = task->proc;
 	if (task->tid != proc->pid)
 		return;
+	ring_take_back(proc);
 	ring_drain(proc);
 	/* Before the descriptors are closed: the pipes it held say which processes it exchanged data with. */
 	image_ending(proc);
@@ -153,11 +154,6 @@ void handle_stop(struct task *task, int status)
 	 * random device. */
 	if (signal == (SIGTRAP | 0x80)) {
 		struct __ptrace_syscall_info info;
-		if (task->early && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
-			early_finish(task, info.exit.rval);
-			resume(task, PTRACE_CONT, 0);
-			return;
-		}
 		if ((task->call || task->proc->has_random_device) && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
 			if (task->call && info.op == PTRACE_SYSCALL_INFO_EXIT)
 				syscall_leave(task, info.exit.rval);

@@ -52,7 +52,6 @@ void task_drop(struct task *task)
 		serial_gone(task);
 	free(task->path);
 	free(task->path2);
-	free(task->early);
 	if (task->proc) {
 		task->proc->tasks--;
 		proc_put(task->proc);

@@ -31,14 +31,15 @@ struct proc {
 	/* The injected library and its ring (rings.c, detours.c, early_setup.c). */
 	struct proc *memory;  /* an ancestor whose memory it shares (vfork); NULL: its memory is its own */
 	unsigned sharers;     /* how many processes share its memory */
+	struct proc *lent_to; /* the vfork child whose slot is on its page meanwhile */
 	bool pipes;	      /* it inherited pipes */
 	char *inherited[8];   /* paths of files that it was started with, open for writing */
 	uint32_t slot;	      /* its ring; 0: none, traced by stops */
+	uint32_t second_slot; /* a ring into which it may have written as well; 0: none */
 	uint64_t loader;      /* address of the dynamic loader; 0: none */
 	uint64_t loader_file; /* identifies the file of the loader: a hash */
-	unsigned known;	      /* detours that were installed before the library was set up */
 	unsigned detours;     /* how many it has; NO_LIBRARY: none are possible yet */
-	enum { LIBRARY_INJECTED, LIBRARY_OPENED, EARLY_DONE } early;
+	enum { LIBRARY_INJECTED, LIBRARY_OPENED, LIBRARY_ENTERED, EARLY_DONE } early;
 	char cwd[PATH_MAX_]; /* working directory; kept here because most relative paths need it */
 	uint64_t *seen;	     /* what this image has observed: a set of hashes */
 	uint32_t seen_count, seen_size;
@@ -63,7 +64,6 @@ struct task {
 	uint64_t seq;	    /* taken when the call was entered: that is when it counts */
 	char *path, *path2; /* the paths of the call, owned by the task */
 	bool existed;	    /* there was a file before the call, in the state `before` */
-	struct early *early; /* its call was replaced by one that maps the pages of the library */
 	struct clew_facts before;
 	struct image *image; /* the exec whose outcome is awaited */
 	bool awaits_parent;  /* its first stop came before the event of its parent */

@@ -64,6 +64,29 @@ def test_what_a_child_reads_while_its_parent_waits_is_its_own(
     assert ("echo", "absent", "ENOENT") in ran.looked("nowhere")
 
 
+def test_a_child_looks_for_its_program_on_the_path(project: Project, built: Path) -> None:
+    for name in ("unusable", "script"):
+        (project / name).mkdir()
+        (project / name / "tool").write_text("echo from $0\n")  # no #!: the shell runs it
+    (project / "script" / "tool").chmod(0o755)
+    (project / "mine").write_text("mine")
+    folder = project.folder
+    path = ":".join(f"{folder}/{name}" for name in ("absent", "unusable", "script"))
+    project.environment["PATH"] = path
+    ran = project.exec(compiled("births", built), "vfork-searches", "mine", "tool")
+    assert (ran.status, ran.out) == (0, f"from {folder}/script/tool\n".encode())
+    assert [who for who, *_ in ran.looked("absent/tool")] == ["sh"]
+    assert ran.readers("mine") == {"births"}
+
+
+def test_a_parent_whose_child_is_killed_is_still_seen(project: Project, built: Path) -> None:
+    for name in ("child's", "mine"):
+        (project / name).write_text(name)
+    ran = project.exec(compiled("births", built), "vfork-killed", "child's", "mine")
+    assert ran.status == 0
+    assert ran.readers("child's") == ran.readers("mine") == {"births"}
+
+
 def test_a_process_that_exits_while_its_threads_start_others(project: Project, built: Path) -> None:
     ran = project.exec(compiled("births", built), "exit-while-starting", "20")
     assert (ran.status, ran.programs()) == (0, ["births"] * 21)

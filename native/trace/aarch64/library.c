@@ -3,9 +3,8 @@
 #include "library/library.h"
 
 void early_set_library(const char *path) { (void)path; }
-void early_finish(struct task *task, int64_t result) { (void)task, (void)result; }
 
-bool early_replace_call(struct task *task)
+bool early_enter(struct task *task)
 {
 	(void)task;
 	return false;

@@ -69,8 +69,10 @@ bool image_enter(struct task *task, const char *path)
 		emit_gap(task->proc, "32-bit", path, "32-bit programs cannot be recorded on this architecture");
 		call_skip(task, -ENOEXEC);
 	}
-	if (!image->absent)
+	if (!image->absent) {
+		ring_take_back(task->proc);
 		record_pipe_maker(task->proc);
+	}
 	/* A search of the PATH tries many absent files. Their exec is not followed to its end, which saves a
 	 * stop: it has failed if the next stop is not that of a new program (image_outcome_pending). */
 	return !image->absent;
@@ -147,6 +149,7 @@ void image_started(struct task *task)
 	/* Exec gives the process new memory: it no longer shares that of its parent (vfork). */
 	ring_unshare(proc);
 	proc->sharers = 0; /* processes that shared the old memory keep that */
+	proc->lent_to = NULL;
 	proc_clear_seen(proc);
 	ring_release(proc);
 	/* Pins first: injecting moves the stack, and the auxiliary vector is changed in place. */
@@ -155,7 +158,6 @@ void image_started(struct task *task)
 		ring_release(proc);
 	proc->loader = proc->slot ? stack_auxv(&stack, AT_BASE) : 0;
 	proc->detours = NO_LIBRARY;
-	proc->known = 0;
 	proc->early = LIBRARY_INJECTED;
 	list_free(&list);
 	stack_free(&stack);

@@ -18,6 +18,7 @@ uint64_t *sequence = &local_sequence;
 
 static char path[64];
 static int file = -1;
+static pid_t holder; /* through whose /proc `path` leads */
 static struct clew_facts file_facts;
 static uint8_t *base;
 /* The process of each slot; slots of processes that ended are used again. */
@@ -55,18 +56,18 @@ int rings_file(void) { return file; }
 /* Names the process through whose /proc the file is opened: the tracer or the holder (tracer_protection.c). */
 void rings_set_holder(pid_t pid)
 {
+	holder = pid;
 	if (file >= 0)
 		snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
 }
+
+pid_t rings_holder(void) { return holder; }
 
 const char *rings_path(void) { return path; }
 bool is_ring_path(const char *other) { return path[0] && !strcmp(path, other); }
 bool is_ring_file(const struct clew_facts *facts) { return facts->dev == file_facts.dev && facts->ino == file_facts.ino; }
 
-static struct clew_ring *ring_of(const struct proc *proc)
-{
-	return (struct clew_ring *)(base + (size_t)proc->slot * CLEW_SLOT_SIZE);
-}
+static struct clew_ring *ring_at(uint32_t slot) { return (struct clew_ring *)(base + (size_t)slot * CLEW_SLOT_SIZE); }
 
 /* Gives a process a slot. When all are taken it has none and is traced by stops. */
 void ring_assign(struct proc *proc)
@@ -97,24 +98,30 @@ static void ring_clear(struct clew_ring *ring)
 	ring->head = ring->tail = 0;
 }
 
+static void release_slot(uint32_t *slot)
+{
+	if (!*slot)
+		return;
+	ring_clear(ring_at(*slot));
+	owners[*slot] = NULL;
+	free_slots[free_count++] = *slot;
+	*slot = 0;
+}
+
 /* Drains first: the last records of the process are still in there. */
 void ring_release(struct proc *proc)
 {
-	if (!proc->slot)
-		return;
 	ring_drain(proc);
-	ring_clear(ring_of(proc));
-	owners[proc->slot] = NULL;
-	free_slots[free_count++] = proc->slot;
-	proc->slot = 0;
+	release_slot(&proc->slot);
+	release_slot(&proc->second_slot);
 }
 
-/* Writes the slot into the page of the process, if the library is set up there. */
-static void write_slot(const struct proc *proc, uint32_t slot)
+/* Writes the slot into the page of the process; false: the library is not set up there. */
+static bool write_slot(const struct proc *proc, uint32_t slot)
 {
 	struct clew_local local;
-	if (peek(proc->pid, CLEW_LOCAL, &local, sizeof local) == sizeof local && local.magic == CLEW_MAGIC)
-		poke(proc->pid, CLEW_LOCAL + offsetof(struct clew_local, slot), &slot, sizeof slot);
+	return peek(proc->pid, CLEW_LOCAL, &local, sizeof local) == sizeof local && local.magic == CLEW_MAGIC &&
+	       poke(proc->pid, CLEW_LOCAL + offsetof(struct clew_local, slot), &slot, sizeof slot);
 }
 
 /* A forked child has a copy of the page of its parent, with the slot of the parent: it gets one of its own. It
@@ -129,22 +136,55 @@ void ring_set_up_child(struct proc *proc)
 	write_slot(proc, proc->sharers ? 0 : proc->slot);
 }
 
-/* A child that shares the memory of its parent (vfork) shares the page as well. As long as it does, the page
- * cannot say which of the two makes a call: both get slot 0 and are traced by stops. */
-void ring_share(struct proc *parent, struct proc *child)
+/* A child that shares the memory of its parent (vfork) shares the page as well. If the parent waits, with its only
+ * thread, all calls are of the child, and the page gets the slot of the child: it may look for a program in every
+ * directory of the PATH. Else the page cannot say who makes a call: all get slot 0 and are traced by stops. */
+void ring_share(struct proc *parent, struct proc *child, bool parent_waits)
 {
 	struct proc *owner = parent->memory ? parent->memory : parent;
 	child->memory = owner;
-	if (!owner->sharers++ && owner->slot)
+	owner->lent_to = NULL;
+	if (!owner->sharers++ && parent_waits && parent->tasks == 1) {
+		ring_assign(child);
+		if (child->slot && write_slot(owner, child->slot))
+			owner->lent_to = child;
+		else
+			ring_release(child);
+	}
+	if (!owner->lent_to && owner->slot)
 		write_slot(owner, 0);
 }
 
-/* The child has other memory now, or has ended: when it was the last, the owner gets its slot back. */
+/* The child is about to leave the memory of its parent, which goes on before the tracer learns of it: from now on
+ * both are traced by stops. */
+void ring_take_back(struct proc *child)
+{
+	struct proc *owner = child->memory;
+	if (!owner || owner->lent_to != child)
+		return;
+	owner->lent_to = NULL;
+	write_slot(child, 0);
+	ring_drain(child);
+}
+
+/* The child has other memory now, or has ended: when it was the last, the owner gets its slot back. If the child
+ * was killed, the owner went on with the ring of the child and may be writing into it even now: it keeps both. */
 void ring_unshare(struct proc *child)
 {
 	struct proc *owner = child->memory;
 	child->memory = NULL;
-	if (owner && owner->sharers && !--owner->sharers && owner->slot && !owner->gone)
+	if (!owner)
+		return;
+	if (owner->lent_to == child) {
+		owner->lent_to = NULL;
+		ring_drain(child);
+		if (!owner->second_slot && !owner->gone) {
+			owner->second_slot = child->slot;
+			owners[child->slot] = owner;
+			child->slot = 0;
+		}
+	}
+	if (owner->sharers && !--owner->sharers && !owner->gone)
 		write_slot(owner, owner->slot);
 }
 
@@ -189,11 +229,9 @@ static bool is_valid(const struct clew_record *record, uint32_t size)
 /* Reads all finished records of a ring. The processes can write to this memory at any time: every number is
  * read once, checked, and then used from a copy. At most the size of one ring is read per call, so that a
  * process that writes as fast as this reads cannot hold the tracer up. */
-void ring_drain(struct proc *proc)
+static void drain_slot(uint32_t slot, struct proc *proc)
 {
-	if (!proc->slot)
-		return;
-	struct clew_ring *ring = ring_of(proc);
+	struct clew_ring *ring = ring_at(slot);
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
 	uint32_t drained = 0;
 	while (tail % 8 == 0 && drained < CLEW_DATA) {
@@ -216,6 +254,14 @@ void ring_drain(struct proc *proc)
 		drained += size;
 		__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
 	}
+}
+
+void ring_drain(struct proc *proc)
+{
+	if (proc->slot)
+		drain_slot(proc->slot, proc);
+	if (proc->second_slot)
+		drain_slot(proc->second_slot, proc);
 }
 
 /* All rings: before a change, and at every tick. */

@@ -67,6 +67,15 @@ static void stop_if_set(int n)
 	ret(SECCOMP_RET_ALLOW);
 }
 
+/* Allows a mapping that is private or of no file. */
+static void allow_unshared(const struct call *call)
+{
+	load(ARGUMENT(call->flags));
+	add(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 1, 0);
+	add(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 1, 0);
+	ret(SECCOMP_RET_ALLOW);
+}
+
 static void add_rule(const struct call *call)
 {
 	switch (call->rule) {
@@ -93,12 +102,9 @@ static void add_rule(const struct call *call)
 		ret(SECCOMP_RET_ALLOW);
 		pass_from_library();
 		break;
-	case STOP_SHARED: /* a shared mapping of a file, through which it may be written unseen */
-		load(ARGUMENT(call->flags));
-		add(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 2, 0);
-		add(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1);
-		ret(SECCOMP_RET_TRACE);
-		ret(SECCOMP_RET_ALLOW);
+	case STOP_SHARED: /* a shared mapping of a file, through which it may be written unseen; the library maps its ring */
+		allow_unshared(call);
+		pass_from_library();
 		break;
 	case STOP_ADDRESSED: /* a send that names its peer */
 		stop_if_set(call->flags);
@@ -140,10 +146,13 @@ static void add_rules(bool native)
 			continue;
 		/* The distance to the next rule is known only after this one was added. */
 		unsigned jump = add(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 0);
-		if (native || calls[i].rule == REFUSE || calls[i].rule == STOP_SHARED || calls[i].rule >= CLOCK)
+		if (native || calls[i].rule == REFUSE || calls[i].rule >= CLOCK) {
 			add_rule(&calls[i]);
-		else
+		} else {
+			if (calls[i].rule == STOP_SHARED)
+				allow_unshared(&calls[i]);
 			ret(SECCOMP_RET_TRACE);
+		}
 		program[jump].jf = (uint8_t)(size - jump - 1);
 	}
 	ret(SECCOMP_RET_ALLOW);

@@ -62,7 +62,7 @@ static bool enter_open(struct task *task)
 	/* The library opens its ring: that is not the program's doing and is not recorded. */
 	if (is_ring_path(task->path)) {
 		if (task->proc->detours == NO_LIBRARY) /* the library is set up now, and calls can be detoured */
-			task->proc->detours = task->proc->known;
+			task->proc->detours = 0;
 		return false;
 	}
 	/* The loader opens the injected library: not recorded. The next call sets it up (early_setup.c). */
@@ -177,9 +177,9 @@ bool syscall_enter(struct task *task)
 		task->call = call;
 		return pin_enter(task);
 	}
-	/* This call may be replaced by one that sets the library up; it is made again afterwards. */
-	if (task->proc->early == LIBRARY_OPENED && early_replace_call(task))
-		return true;
+	/* The loader may be sent to the library first; it makes this call again afterwards. */
+	if (task->proc->early < EARLY_DONE && early_enter(task))
+		return false;
 	/* What the process recorded itself happened before this call: write it first. */
 	ring_drain(task->proc);
 	if (detour_try(task))

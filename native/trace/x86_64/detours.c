@@ -25,6 +25,7 @@
 #define LOADER (1u << 20) /* bytes: larger than any loader */
 #define NEARBY 2048 /* bytes before and after that are searched for jumps: about a function */
 #define MOVE 5	    /* bytes of `mov $constant, register` */
+#define LEAD 0xb9   /* mov $address, %ecx: a system call overwrites rcx anyway */
 #define SIZE (MOVE + 2) /* with the 2 bytes of `syscall`: room for `mov $address, %ecx; jmp *%rcx` */
 
 /* The calls that the library can record. */
@@ -109,7 +110,7 @@ static struct clew_detour make_detour(const uint8_t *move, uint64_t return_to)
  * words. */
 static bool write_jump(struct task *task, uint64_t site, uint8_t code[SIZE + 1], uint32_t address)
 {
-	code[0] = 0xb9; /* mov $address, %ecx: a system call overwrites rcx anyway */
+	code[0] = LEAD;
 	memcpy(code + 1, &address, sizeof address);
 	code[MOVE] = 0xff; /* jmp *%rcx */
 	code[MOVE + 1] = 0xe1;
@@ -141,9 +142,9 @@ static void remember_site(const struct proc *proc, uint64_t site, const uint8_t 
 /* Detours lie one behind the other on the first page. */
 static uint32_t detour_address(unsigned number) { return CLEW_DETOURS + number * sizeof(struct clew_detour); }
 
-/* Installs all known sites of this loader, before the loader continues. The bytes are compared again: another
- * tool may have changed them. */
-void detours_install_known(struct task *task)
+/* Leads all known sites of this loader to `detours`, which early_entry copies to the first page, and returns how
+ * many there are. The bytes are compared again: another tool may have changed them. */
+unsigned detours_install_known(struct task *task, struct clew_detour *detours)
 {
 	struct proc *proc = task->proc;
 	unsigned number = 0;
@@ -153,11 +154,25 @@ void detours_install_known(struct task *task)
 		if (known[i].loader != proc->loader_file || peek(task->tid, site, code, sizeof code) != sizeof code ||
 		    memcmp(code, known[i].code, SIZE))
 			continue;
-		struct clew_detour detour = make_detour(code, site + SIZE);
-		if (poke(task->tid, detour_address(number), &detour, sizeof detour) && write_jump(task, site, code, detour_address(number)))
+		detours[number] = make_detour(code, site + SIZE);
+		if (write_jump(task, site, code, detour_address(number)))
 			number++;
 	}
-	proc->known = number;
+	return number;
+}
+
+/* Puts the code of the loader back: there is no first page in this process. */
+void detours_remove_known(struct task *task)
+{
+	for (unsigned i = 0; i < known_count; i++) {
+		uint8_t code[SIZE + 1];
+		uint64_t site = task->proc->loader + known[i].offset;
+		if (known[i].loader != task->proc->loader_file || peek(task->tid, site, code, sizeof code) != sizeof code ||
+		    code[0] != LEAD || code[MOVE] != 0xff)
+			continue;
+		memcpy(code, known[i].code, SIZE);
+		write_code(task->tid, site, code, sizeof code);
+	}
 }
 
 static bool install_detour(struct task *task, uint64_t site, unsigned number)

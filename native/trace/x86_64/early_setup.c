@@ -1,10 +1,10 @@
 /* Sets the injected library up before its constructor runs.
  *
  * The loader opens all libraries of a program before any constructor: nine files in each run of a compiler,
- * and each open would stop twice. Two stops remain: the open of the injected library, and the next call
- * after it. The tracer replaces that call by an mmap of the two pages (inject_layout.h). Then it sends the
- * loader through the entry point of the library, which opens the ring, and back to make its call again. Where
- * anything is not as expected, the call is made as it was, and the constructor does the set-up later. */
+ * and each open would stop twice. Two stops remain: the open of the injected library, and the next call after it.
+ * There the tracer sends the loader through the entry point of the library, which maps the two pages
+ * (inject_layout.h) and the ring, and back to make its call again. Where anything is not as expected, the call is
+ * made as it was, and the constructor does the set-up later. */
 #include "exec/exec.h"
 #include "library/library.h"
 #include "memory.h"
@@ -14,16 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-struct early {
-	struct user_regs_struct registers; /* at the call that is replaced */
-	/* Where the instructions of the call begin; the entry point of the library. */
-	uint64_t site, entry;
-};
 
 static uint64_t entry_offset; /* offset of the entry point in the library; 0: unknown */
 
@@ -57,54 +50,55 @@ static uint64_t library_base(pid_t pid)
 	return strtoull(line, NULL, 16);
 }
 
-/* Replaces the stopped call by an mmap of the two pages; early_finish runs when that returns. False: the call
- * goes on as it was. */
-bool early_replace_call(struct task *task)
+static void remove_detours(struct task *task)
 {
-	struct proc *proc = task->proc;
-	uint64_t site = detour_site(task), base;
-	if (proc->early != LIBRARY_OPENED || !site || !entry_offset || proc->has_random_device)
-		return false;
-	proc->early = EARLY_DONE; /* one attempt: if it fails, the constructor does it */
-	struct early *early = must(calloc(1, sizeof *early));
-	if (!(base = library_base(proc->pid)) || ptrace(PTRACE_GETREGS, task->tid, NULL, &early->registers)) {
-		free(early);
-		return false;
-	}
-	struct user_regs_struct call = early->registers;
-	call.orig_rax = SYS_mmap;
-	call.rdi = CLEW_CODE;
-	call.rsi = 0x2000;
-	call.rdx = PROT_READ | PROT_WRITE;
-	/* NOREPLACE: a program that uses this address itself must not lose its memory. */
-	call.r10 = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-	call.r8 = (uint64_t)-1;
-	call.r9 = 0;
-	if (ptrace(PTRACE_SETREGS, task->tid, NULL, &call)) {
-		free(early);
-		return false;
-	}
-	early->site = site;
-	early->entry = base + entry_offset;
-	task->early = early;
-	return true;
+	detours_remove_known(task);
+	task->proc->detours = NO_LIBRARY;
 }
 
-/* The mmap has returned. All registers go back to what they were at the replaced call. */
-void early_finish(struct task *task, int64_t result)
+/* Writes what early_entry needs to the stack of the loader. */
+static bool write_early(struct task *task, const struct user_regs_struct *registers, uint64_t site)
 {
-	struct early *early = task->early;
-	struct user_regs_struct next = early->registers;
-	struct clew_local local = {.slot = task->proc->slot, .return_to = early->site};
-	snprintf(local.path, sizeof local.path, "%s", rings_path());
-	next.rip = early->site;
-	next.rax = next.orig_rax;	   /* the number of the call, for when it is made again */
-	next.orig_rax = (uint64_t)-1; /* the kernel must not restart the mmap */
-	if (result == (int64_t)CLEW_CODE && poke(task->tid, CLEW_LOCAL, &local, sizeof local)) {
-		next.rip = early->entry; /* it returns to the site (local.return_to) */
-		detours_install_known(task);
+	struct clew_early early = {.return_to = site, .slot = task->proc->slot, .holder = rings_holder(), .file = rings_file()};
+	snprintf(early.path, sizeof early.path, "%s", rings_path());
+	uint64_t at = registers->rsp - 128 - CLEW_EARLY;
+	early.count = detours_install_known(task, early.detours);
+	task->proc->detours = early.count;
+	if (poke(task->tid, at, &early, sizeof early))
+		return true;
+	remove_detours(task);
+	return false;
+}
+
+/* The library is mapped, and the loader makes a call. The kernel skips it, and the loader goes to the library,
+ * from where it returns to make the call again. False: the call goes on as it was, and the constructor does the
+ * set-up later. */
+static bool send_to_library(struct task *task)
+{
+	uint64_t site = detour_site(task), base;
+	struct user_regs_struct registers;
+	if (!site || !entry_offset || task->proc->has_random_device || !(base = library_base(task->proc->pid)) ||
+	    ptrace(PTRACE_GETREGS, task->tid, NULL, &registers) || !write_early(task, &registers, site))
+		return false;
+	registers.rip = base + entry_offset;
+	registers.rax = registers.orig_rax; /* the number of the call, for when it is made again */
+	registers.orig_rax = (uint64_t)-1;
+	return !ptrace(PTRACE_SETREGS, task->tid, NULL, &registers);
+}
+
+/* Whether the call that stopped is part of the set-up, so that there is nothing to record. */
+bool early_enter(struct task *task)
+{
+	struct proc *proc = task->proc;
+	if (proc->early == LIBRARY_OPENED) {
+		/* One attempt. */
+		proc->early = send_to_library(task) ? LIBRARY_ENTERED : EARLY_DONE;
+		return proc->early == LIBRARY_ENTERED;
 	}
-	ptrace(PTRACE_SETREGS, task->tid, NULL, &next);
-	free(early);
-	task->early = NULL;
+	const uint64_t *given = task->info.seccomp.args;
+	if (proc->early != LIBRARY_ENTERED || task->info.seccomp.nr != SYS_access || given[0] || given[1] != CLEW_UNDO)
+		return false;
+	remove_detours(task);
+	proc->early = EARLY_DONE;
+	return true;
 }

@@ -147,6 +147,26 @@ int main(int argc, char **argv)
 		int last = open(words[2], O_RDONLY);
 		return fd < 0 || last < 0 ? 96 : status_of(pid);
 	}
+	if (!strcmp(how, "vfork-searches") && argc > 3) { /* a file of mine, a program on the PATH */
+		pid_t pid = vfork();
+		if (!pid) {
+			execvp(words[1], words + 1);
+			_exit(98);
+		}
+		int fd = open(words[0], O_RDONLY);
+		return fd < 0 ? 96 : status_of(pid);
+	}
+	if (!strcmp(how, "vfork-killed") && argc > 3) { /* the child's, mine */
+		pid_t pid = vfork();
+		if (!pid) {
+			if (open(words[0], O_RDONLY) >= 0)
+				kill(getpid(), SIGKILL);
+			_exit(98);
+		}
+		int fd = open(words[1], O_RDONLY), status;
+		waitpid(pid, &status, 0);
+		return fd < 0 ? 96 : WIFSIGNALED(status) ? 0 : 97;
+	}
 	if (!strcmp(how, "vfork-fails")) {
 		char *before = getenv("WITNESS");
 		pid_t pid = vfork();
