@@ -2,10 +2,10 @@
 
 from kfp import dsl
 from kfp.dsl import Dataset, Model, Output
-from tasks import search
+from tasks import component, search
 
 
-@dsl.component
+@component
 def load(folder: str, raw: Output[Dataset]):
     """Each row of a picture in the package is one photograph of 32 by 32 points."""
     import json
@@ -32,7 +32,7 @@ def load(folder: str, raw: Output[Dataset]):
         )
 
 
-@dsl.component
+@component
 def define(architecture: Output[Model]) -> int:
     """The network before it has learnt anything, and how many numbers it is made of."""
     import keras

@@ -7,8 +7,11 @@ and `test_labels`; an architecture as Keras' JSON; a trained network in a direct
 from kfp import dsl
 from kfp.dsl import Artifact, Dataset, Input, Markdown, Metrics, Model, Output
 
+component = dsl.component(base_image="docker.io/clew/keras:1")
+"""In an image with what they import, on a cluster: see mnist/Containerfile."""
 
-@dsl.component
+
+@component
 def normalise(raw: Input[Dataset], data: Output[Dataset]):
     """From bytes to numbers between 0 and 1, and always with an axis for colours."""
     import numpy as np
@@ -22,7 +25,7 @@ def normalise(raw: Input[Dataset], data: Output[Dataset]):
         np.savez(file, **found)
 
 
-@dsl.component
+@component
 def configurations(learning_rates: list, epochs: list, batch_sizes: list, optimizers: list) -> list:
     """Every combination. What is quickest to train comes first."""
     from itertools import product
@@ -33,7 +36,7 @@ def configurations(learning_rates: list, epochs: list, batch_sizes: list, optimi
     ]
 
 
-@dsl.component
+@component
 def train(
     data: Input[Dataset],
     architecture: Input[Model],
@@ -77,7 +80,7 @@ def train(
     model.framework = "keras"
 
 
-@dsl.component
+@component
 def evaluate(data: Input[Dataset], model: Input[Model], scores: Output[Metrics]) -> float:
     """The share of test images that are told right; of training images as well, to compare."""
     import json
@@ -102,7 +105,7 @@ def evaluate(data: Input[Dataset], model: Input[Model], scores: Output[Metrics])
     return found["test accuracy"]
 
 
-@dsl.component
+@component
 def compare(tried: list, accuracies: list, table: Output[Markdown]) -> float:
     """All configurations, the best one first."""
     names = list(tried[0])

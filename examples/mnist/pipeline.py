@@ -2,10 +2,10 @@
 
 from kfp import dsl
 from kfp.dsl import Dataset, Model, Output
-from tasks import search
+from tasks import component, search
 
 
-@dsl.component
+@component
 def load(folder: str, raw: Output[Dataset]):
     """The four files of MNIST, as they were published."""
     import os
@@ -28,7 +28,7 @@ def load(folder: str, raw: Output[Dataset]):
         )
 
 
-@dsl.component
+@component
 def define(architecture: Output[Model]) -> int:
     """The network before it has learnt anything, and how many numbers it is made of."""
     import keras

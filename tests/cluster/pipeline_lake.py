@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.cluster.kube import Kube
+from tests.cluster.kube import CLEW, Kube
 from tests.cluster.location import address_for_pods
+from tests.driver import Project
 from tests.local.s3_sidecar import KEY, SECRET, s3_server
 from tools.cluster.lifecycle import find_cluster
 from tools.cluster.nodes import ctr
@@ -50,6 +51,19 @@ def lake_for_pods(folder: Path, cluster: Kube) -> Iterator[Lake]:
     with s3_server(folder, address=address, keep_alive=True) as port:
         (folder / "objects" / BUCKET).mkdir()
         yield Lake(folder, f"http://{address}:{port}")
+
+
+def make_project(folder: Path, kube: Kube, lake: Lake, **environment: str) -> Project:
+    """A project whose pipelines run in the namespace `kube`."""
+    lake.admit(kube)
+    return Project(
+        folder / "project",
+        KUBECONFIG=kube.kubeconfig,
+        CLEW_ARTIFACTS="s3://lake/runs",
+        CLEW_IMAGE=CLEW,
+        **lake.environment,
+        **environment,
+    )
 
 
 @contextmanager

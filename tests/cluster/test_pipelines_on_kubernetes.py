@@ -17,6 +17,7 @@ from tests.cluster.pipeline_lake import (
     Lake,
     Reports,
     lake_for_pods,
+    make_project,
     pin_image,
     reports_for_pods,
 )
@@ -52,15 +53,7 @@ def reports(cluster: Kube) -> Iterator[Reports]:
 
 @pytest.fixture
 def project(kube: Kube, lake: Lake, tmp_path: Path) -> Project:
-    """A project whose pipelines run in a namespace of their own."""
-    lake.admit(kube)
-    return Project(
-        tmp_path / "project",
-        KUBECONFIG=kube.kubeconfig,
-        CLEW_ARTIFACTS="s3://lake/runs",
-        CLEW_IMAGE=IMAGE,
-        **lake.environment,
-    )
+    return make_project(tmp_path, kube, lake)
 
 
 def run(project: Project, kube: Kube, text: str, *words: str, status: int = 0) -> dict[str, Any]:
