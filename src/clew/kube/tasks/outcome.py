@@ -61,7 +61,7 @@ class PodOutcome(Struct, frozen=True, kw_only=True):
 def find_outcome(pod: Object, now: datetime) -> PodOutcome | None:
     """How a Pod ended; None while it may still succeed."""
     known = _describe(pod)
-    if dig(pod, "status", "phase") == "Succeeded":
+    if _has_succeeded(pod):
         return known
     if has_ended(pod):
         cause, transient = _find_cause(pod, known)
@@ -73,6 +73,20 @@ def find_outcome(pod: Object, now: datetime) -> PodOutcome | None:
         where = f"its node {known.node} does not answer" if known.node else "it does not terminate"
         return replace(known, problem=f"it was deleted, and {where}", transient=True)
     return None
+
+
+def is_over(pod: Object) -> bool:
+    """Whether no container of it runs any more."""
+    return has_ended(pod) or _has_succeeded(pod)
+
+
+def _has_succeeded(pod: Object) -> bool:
+    """A Pod whose containers have all succeeded counts: none of them starts again. Its phase
+    follows a second later, when the node has removed its network."""
+    if dig(pod, "status", "phase") == "Succeeded":
+        return True
+    ends = [ended_state(container_status(pod, name)) for name in (HELPER, MAIN)]
+    return not has_ended(pod) and all(one.get("exitCode") == 0 for one in ends)
 
 
 def _find_deadlock(pod: Object, known: PodOutcome) -> PodOutcome | None:

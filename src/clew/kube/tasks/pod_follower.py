@@ -13,9 +13,15 @@ from clew.kube.backend.rest_client import RestClient
 from clew.kube.backend.version_watch import parse_version
 from clew.kube.controller.model import Event, parse_event
 from clew.kube.objects import Json, Key, dig, is_deleting, uid_of
-from clew.kube.pod_status import container_status, ended_state, has_ended, has_started
+from clew.kube.pod_status import container_status, ended_state, has_started
 from clew.kube.tasks.obstacles import Obstacle, find_obstacle, needs_events
-from clew.kube.tasks.outcome import PodOutcome, find_outcome, never_started, outcome_of_deleted
+from clew.kube.tasks.outcome import (
+    PodOutcome,
+    find_outcome,
+    is_over,
+    never_started,
+    outcome_of_deleted,
+)
 from clew.kube.tasks.placement_reason import asks_for_placement, find_placement_reason
 from clew.kube.tasks.pod_creation import PodCreation, Refused
 from clew.kube.tasks.pod_log import PodLog
@@ -142,8 +148,8 @@ class PodFollower:
                 await self._delete(self._grace)
             outcome = find_outcome(self._latest, now)
             # One that is stopped has ended when it is gone, or its node is.
-            if outcome and not (self._stopping.is_set() and has_ended(self._latest)):
-                if not has_ended(self._latest):
+            if outcome and not (self._stopping.is_set() and is_over(self._latest)):
+                if not is_over(self._latest):
                     await self._delete(0)
                 return outcome
             if failed := await self._check_start():

@@ -2,14 +2,16 @@
 
 The log is followed, line by line. What a task writes faster than that is read in one piece, and
 then followed again, at once: the node begins another file at 10 MB, and can only be asked for the
-file that it writes. A stream that is open when that happens is not interrupted.
+file that it writes. A stream that may be open when that happens is not interrupted.
 """
 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Coroutine
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
 from clew.errors import ClewError, NotFound
 from clew.kube.backend.log_positions import LogLines, Position
@@ -21,6 +23,10 @@ MAX_BYTES = 1 << 30
 _PAUSE_SECONDS = 1.0
 _BURST = 2000
 """After so many pieces in a second, what follows is read in one piece."""
+_SILENT_SECONDS = 0.1
+"""How long a stream brings nothing after the end of its container, before the rest is read."""
+_ONE_FILE = 8 << 20
+"""Bytes of which the node certainly has all."""
 
 
 class PodLog:
@@ -49,9 +55,12 @@ class PodLog:
             while self.size < MAX_BYTES:
                 last = self._ended.is_set()
                 try:
-                    pieces = await self._read(output, follow=follow and not last, last=last)
+                    reading = self._read(output, follow=follow and not last, last=last)
+                    pieces = await (reading if last else self._until_silent(reading))
                     if last:
                         return
+                    if self._ended.is_set():
+                        continue
                     if not follow or pieces >= _BURST:
                         follow = not follow
                         continue
@@ -61,6 +70,23 @@ class PodLog:
                     _LOG.info("the log of %s was interrupted: %s", self._source[1], error)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._ended.wait(), _PAUSE_SECONDS)
+
+    async def _until_silent(self, reading: Coroutine[Any, Any, int]) -> int:
+        """Read a stream; that of a container that has ended, until it brings nothing for a moment:
+        the node closes it up to a second later."""
+        task, ended = asyncio.create_task(reading), asyncio.create_task(self._ended.wait())
+        try:
+            await asyncio.wait({task, ended}, return_when=asyncio.FIRST_COMPLETED)
+            size = -1
+            while not task.done() and size < self.size:
+                size = self.size
+                limit = _SILENT_SECONDS if size < _ONE_FILE else None
+                await asyncio.wait({task}, timeout=limit)
+            return task.result() if task.done() else 0
+        finally:
+            ended.cancel()
+            task.cancel()  # without effect if it is done
+            await asyncio.wait({task, ended})
 
     async def _read(self, output: FileIO, *, follow: bool, last: bool) -> int:
         """Copy what comes after the position, until the stream ends or there is too much of it;

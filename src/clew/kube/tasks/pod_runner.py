@@ -90,7 +90,8 @@ class PodRunner:
         self._loop.call_soon_threadsafe(self._stop, name, grace_seconds)
 
     def remove(self, name: str) -> None:
-        """Delete a Pod that has ended, when its result is recorded."""
+        """Delete a Pod that has ended, when its result is recorded. Nothing of it runs, so it goes
+        at once: its node may not have reported yet that all is cleaned up."""
         self._loop.call_soon_threadsafe(lambda: self._keep(self._remove(name), self._removals))
 
     def close(self) -> None:
@@ -152,7 +153,7 @@ class PodRunner:
         key = Key("Pod", self._namespace, name)
         while True:
             try:
-                await asyncio.to_thread(self._client.delete, key)
+                await asyncio.to_thread(self._client.delete, key, grace_seconds=0)
             except Unavailable:
                 await asyncio.sleep(_RETRY_SECONDS)
             except NotFound:

@@ -7,6 +7,7 @@
     witnessed_processes  the processes of an attempt and their files, from its trace, without IO
     pod_locators      the places of these files, without IO
     attempt_content   what of an attempt is kept in the project's store
+    result_watch      notices results before Kubernetes says that their Pods have ended
     pod_reuse         whether an earlier task may be reused: declared inputs, image, outputs
     volume_tasks      tasks that create and delete claims
     task_documents    the documents that an attempt and its Pod exchange through the store

@@ -27,6 +27,7 @@ from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import SCHEME, ArtifactStore
 from clew.pipelines.pods.attempt_content import keep_and_build_events
 from clew.pipelines.pods.execution_events import PodRecord
+from clew.pipelines.pods.result_watch import ResultWatch
 from clew.pipelines.pods.task_documents import ComponentCall, TaskPlan
 from clew.pipelines.pods.task_pod_builder import TaskPlace, build_pod
 from clew.pipelines.pods.witnessed_processes import TracedTask
@@ -48,6 +49,8 @@ OFF = "off"
 MAX_PODS = 3
 """Pods of one attempt: another one is started when the cluster, not the task, ended one."""
 _GRACE_SECONDS = 1
+_DESCRIPTION_SECONDS = 30.0
+"""How long after its result a Pod may take to end before it is recorded without its end."""
 
 
 class PodContext(Struct, frozen=True):
@@ -57,6 +60,7 @@ class PodContext(Struct, frozen=True):
     settings: Settings
     store: ArtifactStore
     runner: PodRunner
+    results: ResultWatch
     facts: Mapping[str, str]
     namespace: str
     run: Uid
@@ -86,6 +90,9 @@ class PodAttempt:
         self.execution = execution_of(context.run, node.path, number)
         self._pods: list[str] = []
         self._stopped = threading.Event()
+        self._end_lock = threading.Lock()
+        self._described = threading.Event()
+        """Set when its Pod has ended, and all is known that is recorded."""
         self._result = TaskResult(error="it never started")
         self._record = PodRecord(
             execution=self.execution,
@@ -132,6 +139,7 @@ class PodAttempt:
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
         if not self._record.ended:
             return None, []
+        self._described.wait(_DESCRIPTION_SECONDS)
         directory = self._context.directory
         with Store(directory.store) as store:
             return None, keep_and_build_events(
@@ -198,8 +206,19 @@ class PodAttempt:
         context.store.write(f"{place.url}/{task_documents.PLAN}", task_documents.encode(plan))
         self._pods.append(pod.name)
         context.runner.start(pod, log=self._log, on_end=self._pod_ended, on_progress=self._report)
+        self._await_result()
         if self._stopped.is_set():  # in between
             context.runner.stop(pod.name, grace_seconds=_GRACE_SECONDS)
+
+    def _await_result(self) -> None:
+        submit, notice = self._context.submit, self._notice_result
+        self._context.results.await_result(self._result_url, lambda: submit(notice))
+
+    def _notice_result(self) -> None:
+        """End the attempt before its Pod has. What goes wrong is said when the Pod has ended."""
+        result = self._read_result()
+        if result is not None:
+            self._end(result, described=False)
 
     def _find_last_pod(self) -> int:
         """The number of the last Pod that was started for this attempt; 1 if none was."""
@@ -219,6 +238,10 @@ class PodAttempt:
         if self._context.store.find(following) is not None:
             return TaskResult(error="it failed before the run was resumed")
         return None
+
+    @property
+    def _result_url(self) -> str:
+        return f"{self.place}/{task_documents.RESULT}"
 
     @property
     def _base(self) -> str:
@@ -251,16 +274,22 @@ class PodAttempt:
         if not text.startswith(RUNS) or self._waited:
             self._context.say(f"{self.node.path}: {text}")
         self._waited = not text.startswith(RUNS)
+        if not self._waited:
+            self._await_result()
 
     def _pod_ended(self, outcome: PodOutcome) -> None:
         """Called from the runner's thread."""
         self._context.submit(self._guard(lambda: self._take(outcome)))
 
     def _take(self, outcome: PodOutcome) -> None:
+        self._context.results.forget(self._result_url)
         record = self._record
         record.node, record.image_digest = outcome.node, outcome.image_digest
         record.status, record.placement = outcome.status, outcome.placement
-        if outcome.problem is None or outcome.status == 0:
+        if record.ended:  # its result was noticed before
+            self._described.set()
+            return
+        if not outcome.status:  # whatever became of the Pod, a result that was stored counts
             result = self._read_result()
             if result is not None:
                 self._end(result)
@@ -284,8 +313,8 @@ class PodAttempt:
 
     def _read_result(self) -> TaskResult | None:
         """What the task made; None if its Pod stored no result."""
-        url = f"{self.place}/{task_documents.RESULT}"
-        data = self._context.store.read(url, most=task_documents.MAX_DOCUMENT)
+        store = self._context.store
+        data = store.read(self._result_url, most=task_documents.MAX_DOCUMENT)
         if data is None:
             return None
         found = task_documents.decode_result(data)
@@ -294,10 +323,17 @@ class PodAttempt:
         self._record.outputs = [file for files in found.artifacts.values() for file in files]
         return read_outputs(self.node, self._executor_input(), found.output, found.texts.get)
 
-    def _end(self, result: TaskResult) -> None:
-        self._result = result
-        self._record.ended = time.time_ns()
-        self._on_end(self)
+    def _end(self, result: TaskResult, *, described: bool = True) -> None:
+        """The first result counts. `described`: its Pod has ended, too."""
+        with self._end_lock:
+            first = not self._record.ended
+            if first:
+                self._result = result
+                self._record.ended = time.time_ns()
+        if described:
+            self._described.set()
+        if first:
+            self._on_end(self)
 
 
 def execution_of(run: Uid, task: str, number: int) -> Uid:

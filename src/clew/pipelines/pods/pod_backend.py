@@ -19,6 +19,7 @@ from clew.pipelines.pods import pod_reuse
 from clew.pipelines.pods.artifact_store import SECRET, ArtifactStore
 from clew.pipelines.pods.pod_attempt import PodAttempt, PodContext
 from clew.pipelines.pods.pod_reuse import StoredArtifacts
+from clew.pipelines.pods.result_watch import ResultWatch
 from clew.pipelines.pods.task_pod_builder import WORKSPACE, image_of
 from clew.pipelines.pods.volume_tasks import VolumeAttempt, workspace_claim
 from clew.pipelines.runner.run_loop import MakeBackend
@@ -118,11 +119,13 @@ class PodBackend:
         self._artifacts = StoredArtifacts(store)
         self._digests: dict[str, str] | None = None
         self._runner = PodRunner(client, cluster.namespace, context.uid)
+        self._results = ResultWatch(store)
         self._context = PodContext(
             directory=context.directory,
             settings=context.settings,
             store=store,
             runner=self._runner,
+            results=self._results,
             facts=self.facts,
             namespace=cluster.namespace,
             run=context.uid,
@@ -200,6 +203,7 @@ class PodBackend:
         return []
 
     def close(self) -> None:
+        self._results.close()
         self._pool.shutdown()
         self._runner.close()
         if self._workspace is not None:

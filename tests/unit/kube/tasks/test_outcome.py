@@ -7,7 +7,7 @@ import pytest
 from tests.unit.kube.tasks.sample_pods import container, ended, pod
 
 from clew.kube.objects import Json
-from clew.kube.tasks.outcome import find_outcome, outcome_of_deleted
+from clew.kube.tasks.outcome import find_outcome, is_over, outcome_of_deleted
 
 NOW = datetime(2026, 3, 1, 12, 1, tzinfo=UTC)
 DONE = container("clew", terminated=ended(0))
@@ -28,10 +28,13 @@ def disruption(reason: str, message: str) -> dict[str, Any]:
     return {"conditions": (condition,)}
 
 
-def test_success() -> None:
+@pytest.mark.parametrize("phase", ["Succeeded", "Running"])
+def test_success(phase: str) -> None:
+    """Also before the phase says so."""
     helper = container("clew", terminated=ended(0, message='{"files": 2}'))
-    found = find_outcome(pod("Succeeded", helper, OK), NOW)
+    found = find_outcome(pod(phase, helper, OK), NOW)
     assert found is not None
+    assert is_over(pod(phase, helper, OK))
     assert (found.status, found.problem, found.transient) == (0, None, False)
     assert found.node == "node1"
     assert found.image_digest == "sha256:" + "1" * 64
@@ -167,6 +170,7 @@ def test_a_helper_that_fails_ends_the_wait_of_its_task() -> None:
 )
 def test_it_may_still_succeed(found: Json) -> None:
     assert find_outcome(found, NOW) is None
+    assert not is_over(found)
 
 
 @pytest.mark.parametrize(
