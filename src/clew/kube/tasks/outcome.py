@@ -96,10 +96,15 @@ def _find_deadlock(pod: Object, known: PodOutcome) -> PodOutcome | None:
     main = ended_state(container_status(pod, MAIN))
     if main.get("reason") != "StartError":
         return None
-    # If the node cannot start the helper at first, it starts the task all the same, where nobody
-    # has installed clew-step yet.
-    without_step = STEP in str(main.get("message") or "")
-    return replace(known, problem=_cut(_find_main_failure(pod) or ""), transient=without_step)
+    cause = _cut(_find_main_failure(pod) or "")
+    return replace(known, problem=cause, transient=_lacks_step(pod))
+
+
+def _lacks_step(pod: Object) -> bool:
+    """Whether the task was started where nobody had installed clew-step: the node does so if it
+    cannot start the helper at first, or if the helper fails at once."""
+    main = ended_state(container_status(pod, MAIN))
+    return main.get("reason") == "StartError" and STEP in str(main.get("message") or "")
 
 
 def outcome_of_deleted(pod: Object, now: datetime) -> PodOutcome:
@@ -145,7 +150,10 @@ def _find_cause(pod: Object, known: PodOutcome) -> tuple[str, bool]:
         return "its node lost the status of the container", True
     if is_deleting(pod):
         return _DELETED, True
-    if text := _find_main_failure(pod) or _find_helper_failure(pod, known):
+    helper = _find_helper_failure(pod, known)
+    if _lacks_step(pod):
+        return helper or _find_main_failure(pod) or "", helper is None
+    if text := _find_main_failure(pod) or helper:
         return text, False
     return "its Pod failed, and nothing says why", True
 

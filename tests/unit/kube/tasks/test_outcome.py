@@ -186,6 +186,19 @@ def test_a_task_that_cannot_start_ends_the_wait_of_its_helper(
     assert (outcome.status, outcome.transient) == (None, transient)
 
 
+def test_a_helper_that_fails_at_once_is_the_cause() -> None:
+    """The node has started the task all the same, without what the helper installs."""
+    helper = container("clew", terminated=ended(1, message="S3 is away"))
+    task = main(128, "StartError", "stat /clew/bin/clew-step: no such file")
+    outcome = find_outcome(pod("Failed", helper, task), NOW)
+    assert outcome is not None
+    assert outcome.problem == "its inputs could not be fetched: S3 is away"
+    assert not outcome.transient
+    outcome = find_outcome(pod("Failed", DONE, task), NOW)
+    assert outcome is not None
+    assert outcome.transient
+
+
 def test_a_preempted_pod_that_is_gone() -> None:
     last = pod(
         "Running",
