@@ -47,6 +47,7 @@ def start(project: Project, kube: Kube, text: str, *words: str) -> subprocess.Po
     with (project / "output").open("wb") as output, (project / "errors").open("wb") as errors:
         return project.start(
             *("pipeline", "run", "pipeline.py", *where, *words, "--json"),
+            stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,
             popen=subprocess.Popen,
@@ -123,6 +124,7 @@ def text(letters: int = 25_000_000) -> str:
 """
 
 
+@pytest.mark.heavy
 def test_a_parameter_of_fifty_megabytes(project: Project, kube: Kube) -> None:
     """As UTF-8: half as many letters."""
     document = end(project, start(project, kube, TEXT))
