@@ -215,7 +215,7 @@ class CommandRecorder:
         demand = StdinDemand()
         trace = self._spool.path / "trace"
         with record_errors.fail_before_start(self._directory):
-            self._captured = captured = self._host.prepare(
+            self._captured = captured = self._host.open_streams(
                 self._spool.path,
                 redactor=self._redactor,
                 limit=self._directory.stream_limit,
@@ -226,7 +226,9 @@ class CommandRecorder:
             notified, notify = os.pipe()
             follower = TraceFollower(trace, notified, self._contents, demand)
             server = self._decision_server()
-        with signal_forwarding.forward_signals(lambda: self._host.target(follower.root)) as blocked:
+        with signal_forwarding.forward_signals(
+            lambda: self._host.signal_target(follower.root)
+        ) as blocked:
             tracer = self._host.start(
                 LaunchOptions(
                     command=self._command,

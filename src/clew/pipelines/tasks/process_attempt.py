@@ -56,14 +56,14 @@ class _TaskHost(LocalHost):
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         return {**super().facets(redactor), "streams": _STREAMS}
 
-    def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
+    def open_streams(
+        self, directory: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams:
         kept = streams.recreate_streams(
-            spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None
+            directory, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None
         )
         path = kept.kept["stdout"].path
-        self._on_output(Uid(spool.name), path)
+        self._on_output(Uid(directory.name), path)
         self._output = path.open("rb")  # the file is removed once the execution is recorded
         return kept
 

@@ -121,7 +121,7 @@ class DiagnosticRunner:
     def _watched(
         self, sandbox: Sandbox, plan: RepeatPlan, pins: Pins, scratch: Path, seconds: float
     ) -> Observation | None:
-        kept = sandbox.prepare(
+        kept = sandbox.open_streams(
             scratch,
             redactor=Redactor({}, ()),
             limit=self._directory.stream_limit,

@@ -124,12 +124,12 @@ class Sandbox:
             "network": self.config.network,
         }
 
-    def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
+    def open_streams(
+        self, directory: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams:
         words: dict[str, Any] = self.config.facets.get("streams", {})
         self._streams = streams.recreate_streams(
-            spool,
+            directory,
             words,
             redactor=redactor,
             limit=limit,
@@ -254,7 +254,7 @@ class Sandbox:
             hint="are user namespaces and overlays allowed here? see docs/reference/isolation.md",
         )
 
-    def target(self, root: int | None) -> int | None:
+    def signal_target(self, root: int | None) -> int | None:
         """Any signal ends the whole sandbox."""
         return self._init_pid or None
 

@@ -93,16 +93,16 @@ class ExecutionHost(Protocol):
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         """The environment facets for the record, including `variables`."""
 
-    def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
+    def open_streams(
+        self, directory: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams:
-        """Before the start: the command's descriptors 0, 1 and 2. `spool` gets a copy of each
+        """Before the start: the command's descriptors 0, 1 and 2. `directory` gets a copy of each
         stream, up to `limit` bytes."""
 
     def start(self, options: LaunchOptions) -> int:
         """Start the command; return the process id that ends when the tracer ends."""
 
-    def target(self, root: int | None) -> int | None:
+    def signal_target(self, root: int | None) -> int | None:
         """The process that gets forwarded signals; `root` is the command in the trace."""
 
     def finish_start(self) -> tuple[Confined, Mapping[FileState, Digest]]:
@@ -139,10 +139,10 @@ class LocalHost:
         git = environment.describe_git(self.cwd, self.environ)
         return {**facets, "git": git, "streams": streams.describe_streams()}
 
-    def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
+    def open_streams(
+        self, directory: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams:
-        return streams.capture_streams(spool, redactor=redactor, limit=limit, demand=demand)
+        return streams.capture_streams(directory, redactor=redactor, limit=limit, demand=demand)
 
     def start(self, options: LaunchOptions) -> int:
         # `options.ask` is never set: only repeats, which run in a sandbox, skip programs.
@@ -171,7 +171,7 @@ class LocalHost:
             blocked=options.blocked,
         )
 
-    def target(self, root: int | None) -> int | None:
+    def signal_target(self, root: int | None) -> int | None:
         return root
 
     def finish_start(self) -> tuple[Confined, Mapping[FileState, Digest]]:
