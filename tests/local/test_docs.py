@@ -210,3 +210,15 @@ def test_every_source_file_that_a_page_names_exists() -> None:
     }
     assert len(named) > 100
     assert {one for one in named if not (top / one[1]).exists()} == set()
+
+
+def test_every_module_that_a_diagram_names_exists() -> None:
+    top = DOCS.parent
+    page = (DOCS / "architecture.md").read_text()
+    label = r'(?:\["|participant \w+ as )([a-z\d_]+(?:/[a-z\d_]+)+)\b(?![/.(])'
+    named = {name for name in re.findall(label, page) if not name.startswith("web/")}
+    assert len(named) > 60
+    paths = "".join(
+        f"/{path.relative_to(top).with_suffix('')}\n" for path in top.rglob("src/clew/**/*")
+    )
+    assert {name for name in named if f"/{name}\n" not in paths} == set()
