@@ -163,8 +163,11 @@ def _summarize_installed(installed: list[Point], hidden: int) -> str:
 
 
 def _place(point: Point) -> str:
-    """Where a task of a pipeline ran as a Pod, and why there if a scheduler chose that."""
+    """Where a task of a pipeline ran as a Pod, and why there if a scheduler chose that; of another
+    Pod, what created it."""
     record = point.record
+    if record.get("owner"):
+        return "  " + dim(escape(f"of {record['owner']}"))
     if record.get("pod") or not record.get("node"):  # of a Pod, the title says enough
         return ""
     return "  " + dim(escape(str(record.get("placement") or f"on {record['node']}")))

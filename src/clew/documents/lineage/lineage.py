@@ -87,6 +87,8 @@ class Node(Document, frozen=True, kw_only=True):
     placement: str | UnsetType = UNSET
     """Why a task ran on its node, if the latency-aware scheduler chose that."""
     agent: str | UnsetType | None = UNSET
+    owner: str | UnsetType = UNSET
+    """The kind and the name of what created the Pod, such as `TFJob mnist`."""
     gaps: tuple[NodeGap, ...] | UnsetType = UNSET
 
 

@@ -14,7 +14,8 @@ from clew.witness.kubernetes_audit.kubernetes_time import end_of_second
 from clew.witness.kubernetes_audit.object_types import AnyObject, Job, Metadata, Service
 
 _REVISION = "deployment.kubernetes.io/revision"
-_JOB_ENDS = {"Complete": 0, "Failed": 1}
+_JOB_ENDS = {"Complete": 0, "Succeeded": 0, "Failed": 1}
+"""The conditions of a Job, and of a training job of Kubeflow."""
 
 
 def describe_controller(

@@ -74,6 +74,8 @@ class AuditFold:
             ("", "services"): self._add_service,
             ("discovery.k8s.io", "endpointslices"): self._add_endpoints,
             ("batch", "jobs"): self._add_job,
+            ("kubeflow.org", "tfjobs"): self._add_job,
+            ("kubeflow.org", "pytorchjobs"): self._add_job,
         }
 
     def add(self, event: AuditEvent, found: Observed) -> None:

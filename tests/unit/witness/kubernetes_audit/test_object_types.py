@@ -20,6 +20,7 @@ from tests.unit.witness.kubernetes_audit.audit_log import (
     time,
 )
 
+from clew.prov.cluster.activity_uids import object_uid
 from clew.prov.cluster.facets import Backing, ClaimFacet, ControllerFacet, PodFacet, read_facet
 from clew.prov.cluster.observation_numbers import number_events
 from clew.prov.events import Alias, Ended, Looked, Started
@@ -130,6 +131,27 @@ def test_controller_has_its_owner_and_its_end() -> None:
         "nightly",
     )
     assert [one.status for one in of(found, Ended)] == [0]
+
+
+@pytest.mark.parametrize(("condition", "status"), [("Succeeded", 0), ("Failed", 1)])
+def test_training_job_owns_its_pods_and_has_its_end(condition: str, status: int) -> None:
+    head = {"kind": "TFJob", "apiVersion": "kubeflow.org/v1", "metadata": about("mnist", JOB_UID)}
+    owner = {"kind": "TFJob", "name": "mnist", "uid": JOB_UID, "controller": True}
+    worker = pod(metadata={"ownerReferences": [owner]})
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": time(7)}
+    conditions = [ready, {"type": condition, "status": "True", "lastTransitionTime": time(8)}]
+    done = {**head, "status": {"conditions": conditions}}
+    found = fold(
+        audit("create", "kubeflow.org/tfjobs", head),
+        audit("create", "pods", worker, user=CONTROLLER),
+        audit("patch", "kubeflow.org/tfjobs/status", done, user=CONTROLLER),
+    )
+    job, own = of(found, Started)[:2]
+    facet = read_facet(own.facets, PodFacet)
+    assert facet is not None and facet.owner is not None
+    assert (facet.owner.kind, facet.owner.name) == ("TFJob", "mnist")
+    assert object_uid(facet.owner.uid) == job.activity, "the Pod leads to the job"
+    assert [(one.activity, one.status) for one in of(found, Ended)] == [(job.activity, status)]
 
 
 def test_custom_resource_is_a_controller() -> None:

@@ -8,12 +8,15 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
+import msgspec
+
 from clew.documents.ids import Locator
 from clew.prov.cluster.activity_uids import CLUSTER_KINDS, CONTAINER, POD, REQUEST
 from clew.prov.cluster.facets import (
     FACET_TYPES,
     ContainerFacet,
     KubernetesFacet,
+    Owner,
     RequestFacet,
     namespace_of_name,
     read_facet,
@@ -23,12 +26,14 @@ from clew.prov.queries.lineage.lineage_sql import FOREVER
 from clew.prov.row_keys import location_key
 
 _FACTS = """
-SELECT s.id, s.kind, s.name, s.image, s.agent, s.facets, s.execution, p.name, p.node, p.agent
+SELECT s.id, s.kind, s.name, s.image, s.agent, s.facets, s.execution, p.name, p.node, p.agent,
+  p.facets
 FROM started s LEFT JOIN started p ON p.id = s.execution AND p.kind = 'pod'
 WHERE s.id IN ({}) AND s.kind <> 'pod'
 """
 _PODS = """
-SELECT s.id, s.name, s.node, s.agent FROM started s WHERE s.id IN ({}) AND s.kind = 'pod'
+SELECT s.id, s.name, s.node, s.agent, s.facets FROM started s
+WHERE s.id IN ({}) AND s.kind = 'pod'
 """
 _COUNTS = """
 SELECT execution, count(*) FROM started WHERE execution IN ({}) AND kind = 'container'
@@ -59,6 +64,8 @@ class ClusterNode(NamedTuple):
     """As the Pod's author wrote it."""
     machine: str | None = None
     agent: str | None = None
+    owner: str | None = None
+    """The kind and the name of what created the Pod."""
 
 
 class Touched(NamedTuple):
@@ -84,21 +91,29 @@ def describe_activities(graph: Graph, keys: Collection[int]) -> dict[int, Cluste
     counts: dict[int, int] = dict(graph.connection.rows_in(_COUNTS, pods))
     for row in rows:
         found[row[0]] = _describe(row, alone=counts.get(row[6], 0) <= 1)
-    for key, name, machine, agent in graph.connection.rows_in(_PODS, set(keys) - found.keys()):
+    for key, name, *more, facets in graph.connection.rows_in(_PODS, set(keys) - found.keys()):
+        machine, agent = more
         found[key] = ClusterNode(
-            POD, f"pod {name}", namespace_of_name(name), pod=name, machine=machine, agent=agent
+            kind=POD,
+            label=f"pod {name}",
+            namespace=namespace_of_name(name),
+            pod=name,
+            machine=machine,
+            agent=agent,
+            owner=_owner(facets),
         )
     return found
 
 
 def _describe(row: tuple[Any, ...], *, alone: bool) -> ClusterNode:
-    _, kind, name, image, agent, facets, _, pod, machine, creator = row
+    _, kind, name, image, agent, facets, _, pod, machine, creator, of_pod = row
     facet = read_any_facet(facets, kind)
     if kind == CONTAINER:
         container = facet.name if isinstance(facet, ContainerFacet) else name
         label = f"pod {pod or '?'}" + ("" if alone or not container else f" ({container})")
         namespace = namespace_of_name(pod)
-        return ClusterNode(kind, label, namespace, pod, container, image, machine, creator)
+        owner = _owner(of_pod)
+        return ClusterNode(kind, label, namespace, pod, container, image, machine, creator, owner)
     namespace = getattr(facet, "namespace", None) or namespace_of_name(name)
     if kind == REQUEST and isinstance(facet, RequestFacet):
         where = "/".join(part for part in (facet.namespace, facet.name) if part)
@@ -106,6 +121,24 @@ def _describe(row: tuple[Any, ...], *, alone: bool) -> ClusterNode:
         by = f" by {agent}" if agent else ""
         return ClusterNode(kind, f"{facet.verb} {what} {where}{by}", namespace, agent=agent)
     return ClusterNode(kind, f"{kind} {name or ''}".strip(), namespace, agent=agent)
+
+
+class _OwnedPod(msgspec.Struct, frozen=True):
+    """Of a Pod's facet, its owner alone: the facet also has the whole spec."""
+
+    owner: Owner | None = None
+
+
+class _PodFacets(msgspec.Struct, frozen=True):
+    kubernetes: _OwnedPod = _OwnedPod()
+
+
+def _owner(facets: str | None) -> str | None:
+    try:
+        owner = msgspec.json.decode(facets or "{}", type=_PodFacets).kubernetes.owner
+    except msgspec.DecodeError:
+        return None
+    return f"{owner.kind} {owner.name}" if owner and owner.name else None
 
 
 def read_any_facet(facets: str, kind: str) -> KubernetesFacet | None:

@@ -33,12 +33,13 @@ class ClusterFields(TypedDict, total=False):
     node: str | None
     placement: str
     agent: str | None
+    owner: str
 
 
 def describe_cluster_fields(node: ClusterNode | None) -> ClusterFields:
     if node is None:
         return {}
-    return {
+    fields: ClusterFields = {
         "namespace": node.namespace,
         "pod": node.pod,
         "container": node.container,
@@ -46,6 +47,7 @@ def describe_cluster_fields(node: ClusterNode | None) -> ClusterFields:
         "node": node.machine,
         "agent": node.agent,
     }
+    return {**fields, "owner": node.owner} if node.owner else fields
 
 
 def label_of(locator: Locator) -> str:

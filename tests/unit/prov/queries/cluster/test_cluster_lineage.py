@@ -3,6 +3,7 @@
 from typing import Literal
 
 import pytest
+from msgspec import UNSET
 from tests.unit.prov.cluster.cluster_builder import (
     SECOND,
     START,
@@ -16,6 +17,7 @@ from tests.unit.prov.execution_builder import ExecutionBuilder
 from clew.documents.ids import Locator
 from clew.documents.lineage.lineage import Edge, Lineage
 from clew.errors import ClewError, NotFound
+from clew.prov.cluster.facets import Owner
 from clew.prov.events import Alias
 from clew.prov.graph import Graph
 from clew.prov.queries.cluster import connections
@@ -42,6 +44,20 @@ def pods(lineage: Lineage) -> set[str]:
 
 def edges(lineage: Lineage, *, inferred: bool) -> list[Edge]:
     return [edge for edge in lineage.edges if bool(edge.inferred) == inferred]
+
+
+def test_a_pod_says_what_created_it(graph: Graph) -> None:
+    cluster = ClusterBuilder()
+    owner = Owner(kind="TFJob", name="mnist", uid=str(uid_of("x")))
+    pod = cluster.pod("team", "mnist-worker-0", image="train", owner=owner)
+    pod.write("pvc://team/data/model", "m1")
+    cluster.pod("team", "alone", image="train")
+    cluster.fold(graph)
+    for target in ("pvc://team/data/model", "pod/team/mnist-worker-0"):
+        found = {node.pod: node.owner for node in trace(graph, target).nodes if node.pod}
+        assert found == {"team/mnist-worker-0": "TFJob mnist"}
+    alone = {node.owner for node in trace(graph, "pod/team/alone").nodes if node.pod}
+    assert alone == {UNSET}
 
 
 def test_with_watched_files_the_other_preprocessor_is_no_ancestor(graph: Graph) -> None:

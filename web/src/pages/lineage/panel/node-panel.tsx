@@ -268,6 +268,7 @@ function Facts({ box }: { box: Box }) {
     ["Pod", node.pod && <code className="break-all">{node.pod}</code>],
     ["Container", node.container],
     ["Image", node.image && <code className="break-all">{node.image}</code>],
+    ["Created by", node.owner],
     ["Machine", node.node],
     ["Why there", node.placement],
     ["Started by", node.agent && <span className="break-all">{node.agent}</span>],
