@@ -64,6 +64,7 @@ class _Operator:
         self._tasks: list[asyncio.Task[None]] = []
         self._client: Client | None = None
         self._probe: ActivityProbe | None = None
+        self._jobs: TrainingReconciler | None = None
 
     async def run(self, metrics_port: int, health_port: int) -> None:
         made = make_registry(self._options, self._queue, self._cache)
@@ -99,7 +100,8 @@ class _Operator:
         key = await self._access_key()
         options = replace(self._options, own_namespace=client.own_namespace, access_key=key)
         common = (client, self._cache, options, self._metrics, Namespaces(client))
-        jobs, servers = TrainingReconciler(*common, self._queue), Reconciler(*common)
+        self._jobs = jobs = TrainingReconciler(*common, self._queue)
+        servers = Reconciler(*common)
         reconcilers: dict[str, Reconciler | TrainingReconciler] = {
             kind: jobs if kind in TRAINING_JOBS else servers for kind in RESOURCES
         }
@@ -140,7 +142,7 @@ class _Operator:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for opened in (self._client, self._probe):
+        for opened in (self._jobs, self._client, self._probe):
             if opened:
                 await opened.close()
 

@@ -6,9 +6,11 @@ undone; the next one decides again from what there is.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Iterable, Sequence
 from datetime import UTC, datetime
 
+import httpx2
 from lightkube.core.exceptions import ApiError
 
 from clew.kube.client import AlreadyExists, Client, Conflict
@@ -35,6 +37,8 @@ from clew.kube.training.job_events import RECENT
 from clew.kube.training.lifecycle import decide
 from clew.kube.training.model import JobDecision, JobEvent, JobState
 
+_LOG = logging.getLogger("clew.operator")
+CLOSE_SECONDS = 2.0
 CONCURRENCY = 16
 """Requests of one job at the same time: as many as the API server answers at once."""
 
@@ -58,6 +62,7 @@ class TrainingReconciler:
         self._statuses = StatusWriter(client)
         self._told: dict[Key, dict[str, tuple[int, datetime]]] = {}
         """By job: the events that were written, how often they had occurred, and when."""
+        self._writing: set[asyncio.Task[None]] = set()
 
     async def reconcile(self, key: Key) -> None:
         job = self._cache.resource(key)
@@ -75,7 +80,7 @@ class TrainingReconciler:
             self._metrics.job_changed(job, status)
         deleted = await self._delete(key, job, decision)
         failed = [_event_of_refusal(each, state.now) for each in refused]
-        await self._tell(key, job, state, [*decision.events, *created, *failed, *deleted])
+        self._tell(key, job, state, [*decision.events, *created, *failed, *deleted])
         again = decision.recheck
         self._queue.wake(key, (again - state.now).total_seconds() if again else None)
         if refused:
@@ -134,10 +139,8 @@ class TrainingReconciler:
             if kind in ("Pod", "Service")
         ]
 
-    async def _tell(
-        self, key: Key, job: Object, state: JobState, events: Sequence[JobEvent]
-    ) -> None:
-        """Write the events that are new, and repeat warnings about Pods."""
+    def _tell(self, key: Key, job: Object, state: JobState, events: Sequence[JobEvent]) -> None:
+        """Write the events that are new, and repeat warnings about Pods; nothing waits for it."""
         told = self._told.setdefault(key, {})
         known = self._cache.events((key.namespace, key.kind, key.name))
         counts = {event.name: event.count for event in known}
@@ -151,10 +154,28 @@ class TrainingReconciler:
             for each in made
             if max(counts.get(name_of(each), 0), told.get(name_of(each), (0,))[0]) < each["count"]
         }
-        await _in_parallel(event_relay.write_event(self._client, each) for each in new.values())
-        told |= {name: (each["count"], state.now) for name, each in new.items()}
         long_ago = state.now - 2 * RECENT
-        self._told[key] = {name: each for name, each in told.items() if each[1] > long_ago}
+        kept = {name: each for name, each in told.items() if each[1] > long_ago}
+        self._told[key] = kept | {name: (e["count"], state.now) for name, e in new.items()}
+        if new:
+            task = asyncio.create_task(self._write(key, list(new.values())))
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+
+    async def _write(self, key: Key, events: Sequence[Json]) -> None:
+        async def write(event: Json) -> None:
+            try:
+                await event_relay.write_event(self._client, event)
+            except (ApiError, httpx2.HTTPError) as error:
+                self._told.get(key, {}).pop(name_of(event), None)  # the next time, then
+                _LOG.warning("cannot write an event of %s %s/%s: %s", *key, error)
+
+        await _in_parallel(map(write, events))
+
+    async def close(self) -> None:
+        """Write the events that wait, unless that takes long."""
+        if self._writing:
+            await asyncio.wait(self._writing, timeout=CLOSE_SECONDS)
 
 
 class NameInUse(Conflict):

@@ -14,6 +14,8 @@ from clew.kube.training.job_spec import ReplicaId, TrainingJob
 from clew.kube.training.replicas import ReplicaPod
 
 FIRST_DELAY, LONGEST_DELAY = timedelta(seconds=1), timedelta(minutes=5)
+MAX_SAID = 300
+"""Characters of what a container said last."""
 RETRYABLE = 128
 """A program that a signal ended has this status or a higher one."""
 
@@ -92,8 +94,8 @@ def describe_failure(found: ReplicaPod) -> str:
         return f"{found.replica} failed: it used more memory than its limit"
     text = f"{found.replica} failed: its container {found.container} ended with status"
     status = f"{text} {found.exit_code}"
-    said = str(end.get("message") or "").strip()
-    return f"{status}: {said}" if said else status
+    said = str(end.get("message") or "").strip().rpartition("\n")[2]
+    return f"{status}: {said[:MAX_SAID]}" if said else status
 
 
 def list_failures(failed: Sequence[ReplicaPod]) -> str:

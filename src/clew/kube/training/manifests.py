@@ -23,6 +23,10 @@ def make_pod(
     pod = copy.deepcopy(spec.pod)
     pod["restartPolicy"] = "Never" if spec.restart_policy == "ExitCode" else spec.restart_policy
     _add_port(pod, job)
+    # The last lines of its log, in the status of the job, if it says nothing else before it fails.
+    main_container(pod, job.framework).setdefault(
+        "terminationMessagePolicy", "FallbackToLogsOnError"
+    )
     _add_environment(pod, job, replica, options)
     if replica.type == "Worker" and job.kind == "PyTorchJob" and "Master" in job.replicas:
         waiting = pytorch.wait_for_master(job, options.pytorch_init_image, options.cluster_domain)

@@ -78,15 +78,14 @@ class ReplicaPod:
 
     @property
     def failures(self) -> int:
-        """How often its containers failed: the node started them again, or is about to."""
-        return sum(map(_failures_of, container_statuses(self.pod))) or int(self.has_failed)
+        """How often it failed: as a whole, and in containers that the node starts again."""
+        return sum(map(_restarts_of, container_statuses(self.pod))) + int(self.has_failed)
 
 
-def _failures_of(status: Object) -> int:
-    again = int(status.get("restartCount") or 0)
-    failed = int(ended_state(status).get("exitCode") or 0) != 0
+def _restarts_of(status: Object) -> int:
+    """With the one that the node is about to make."""
     waits = waiting_state(status).get("reason") == "CrashLoopBackOff"
-    return again + int(failed or waits)
+    return int(status.get("restartCount") or 0) + int(waits)
 
 
 def collect_replicas(job: TrainingJob, pods: Iterable[Object]) -> dict[ReplicaId, ReplicaPod]:

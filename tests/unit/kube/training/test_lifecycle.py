@@ -205,7 +205,7 @@ def test_which_failure_ends_a_job(policy: str, code: int | None, permanent: bool
 
 def test_a_failed_job_says_what_failed() -> None:
     of = started(tfjob(Worker=3))
-    end = {"reason": "Error", "message": "no data"}
+    end = {"reason": "Error", "message": "Traceback:\n  line 1\nno data\n"}
     pods = [pod(of, "Worker", n, "Failed", exit=3, end=end) for n in (1, 2)]
     made = decide_for(of, pod(of, "Worker", 0), *pods)
     assert reason(made) == (
