@@ -35,6 +35,7 @@ NEEDS_FAKE_NODES = {"place-predictions-near-users.md"}  # tests/cluster/test_sch
 NEEDS_A_WORKLOAD = {  # tests/cluster has their commands
     "reproduce-on-a-cluster.md",
     "run-a-pipeline-on-a-cluster.md",
+    "train-on-a-cluster.md",
 }
 NEEDS_EMULATION = {"test-on-aarch64.md"}  # `make test-aarch64` is what it describes
 NEEDS_POSTGRESQL = {"share-one-postgresql.md"}
