@@ -69,6 +69,12 @@ def run_node_agents(
                 kube("delete", each["kind"], each["metadata"]["name"], "--ignore-not-found")
 
 
+def count_watched(state: Path) -> int:
+    """How many containers the node agents watched, or missed, since they started."""
+    counted = [json.loads(one.read_bytes()) for one in state.glob("*/status.json")]
+    return sum(one.get("containers", 0) + one.get("missed", 0) for one in counted)
+
+
 def have_delivered(state: Path) -> bool:
     """Whether the node agents have seen the end of all containers, and sent all that they saw."""
     counted = [json.loads(one.read_bytes()) for one in state.glob("*/status.json")]

@@ -9,7 +9,12 @@ import pytest
 from tests.cluster.graph_facts import Fact, read_facts
 from tests.cluster.kube import CLEW, Kube, pod
 from tests.cluster.location import address_for_pods, require_local_cluster
-from tests.cluster.node_agents import create_token, have_delivered, run_node_agents
+from tests.cluster.node_agents import (
+    count_watched,
+    create_token,
+    have_delivered,
+    run_node_agents,
+)
 from tests.cluster.test_node_agent import claim
 from tests.driver import Project
 from tests.local.server import run_server
@@ -31,11 +36,15 @@ CONDITIONS = {
     "path": 'paths = ["/kept/**"]',
     "name": 'pods = ["name-yes"]',
 }
+WATCHED_PODS = {f"{one}-yes" for one in CONDITIONS} | {"path-no"}
+"""Which of the two of `path` are recorded is decided file by file."""
 SCRIPT = """
-sleep 2; mkdir -p -m 777 /data/kept /data/left
+until [ -e /data/go ] || [ $NAME = volume-yes ]; do sleep 0.1; done
+sleep 1; mkdir -p -m 777 /data/kept /data/left
 echo x > /data/kept/$NAME; echo x > /data/left/$NAME
 """
-"""It waits, since many Pods start at once: an agent that is late finds it still."""
+"""It waits until the agents watch all that are selected: on a busy machine they are late. The one
+without the shared volume cannot."""
 LOOKS = (WATCHED, UNWATCHED)
 
 
@@ -81,6 +90,8 @@ def test_every_condition_selects_containers_before_they_start(kube: Kube, tmp_pa
         with run_node_agents(kube, server, state, policy=rules, token=token):
             asked = pods()
             kube.apply(*asked)
+            wait_until("all are watched", lambda: count_watched(state) >= len(WATCHED_PODS))
+            kube.run(pod("go", "touch", "/data/go", volume="data"))
             for one in asked:
                 kube.wait_for(
                     f"pod/{one['metadata']['name']}", "jsonpath={.status.phase}=Succeeded"
@@ -88,8 +99,7 @@ def test_every_condition_selects_containers_before_they_start(kube: Kube, tmp_pa
             wait_until("delivered", lambda: have_delivered(state))
     facts = read_facts(project, kube.namespace)
     watched = {_pod_of(fact) for fact in facts if fact[0] == "looked" and fact[2] in LOOKS}
-    paths = {"path-yes", "path-no"}  # which of them are recorded is decided file by file
-    assert watched == {f"{one}-yes" for one in CONDITIONS} | paths
+    assert watched == WATCHED_PODS
     written: dict[str, set[str]] = {}
     for fact in facts:
         if fact[0] == "generated" and "@" in fact[-1]:

@@ -114,10 +114,13 @@ class ContainerStarts:
                     del self._missed[uid]
                 continue
             del self._missed[uid]
-            names = [missed.name] if missed.name in pod.containers else pod.containers
+            name = missed.name or pod.names.get(uid.partition("/")[2], "")
+            if not name and pod.has_all_names:  # the sandbox of the Pod
+                continue
+            names = [name] if name in pod.containers else pod.containers
             chosen = [self._choose(pod, name, missed.found.cgroup, None) for name in names]
             wholes = {one.volume.whole for choice in chosen for one in choice.mounts}
             unseen = [one for choice in chosen for one in choice.unseen]
             if wholes or unseen:
-                planned = pod.containers.get(missed.name)
+                planned = pod.containers.get(name)
                 yield MissedContainer(uid, pod, planned, wholes, unseen)

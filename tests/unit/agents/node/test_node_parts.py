@@ -12,6 +12,7 @@ from clew.agents.node.containers.container_discovery import read_mounts
 from clew.agents.node.containers.mount_table import find_container, find_mount, parse_mounts
 from clew.agents.node.containers.watch_plan import (
     BoundClaim,
+    PlannedPod,
     bound_claim,
     claims_of,
     plan_pod,
@@ -245,3 +246,29 @@ def test_a_mount_is_found_where_it_is_after_the_runtime_changed_the_root(before:
         os.close(opened)
     with pytest.raises(FileNotFoundError):  # as while the root changes
         open_mount(os.getpid(), entry._replace(point=before, id=0))
+
+
+def test_the_ids_of_a_pod_tell_its_sandbox_once_all_containers_have_started() -> None:
+    spec = {"initContainers": [{"name": "first"}], "containers": [{"name": "main"}]}
+    first = {"name": "first", "containerID": f"containerd://{'01' * 32}"}
+    main = {
+        "name": "main",
+        "restartCount": 1,
+        "containerID": f"containerd://{'02' * 32}",
+        "lastState": {"terminated": {"containerID": f"containerd://{'03' * 32}"}},
+    }
+
+    def plan(*statuses: dict[str, Any]) -> PlannedPod:
+        made = {
+            "metadata": {"uid": POD, "name": "p", "namespace": "ml"},
+            "spec": spec,
+            "status": {"initContainerStatuses": [first], "containerStatuses": [*statuses]},
+        }
+        found = plan_pod(made, {}, machine="m")
+        assert found is not None
+        return found
+
+    assert plan(main).names == {"01" * 32: "first", "02" * 32: "main", "03" * 32: "main"}
+    assert plan(main).has_all_names
+    assert not plan().has_all_names, "one has not started"
+    assert not plan(main | {"restartCount": 2}).has_all_names, "an earlier id is gone"

@@ -95,6 +95,10 @@ class PlannedPod(Struct, frozen=True):
     annotations: Mapping[str, str]
     addresses: tuple[str, ...]
     containers: Mapping[str, PlannedContainer]
+    names: Mapping[str, str] = {}
+    """The containers that started, by their ids; of each, the last two."""
+    has_all_names: bool = False
+    """Whether every container has started, and these are all: another id is that of the sandbox."""
 
 
 def writable_unseen(
@@ -153,6 +157,14 @@ def plan_pod(pod: Json, claims: Mapping[str, BoundClaim], *, machine: str) -> Pl
         )
         for one in spec.get(group) or ()
     }
+    statuses = _list_statuses(pod)
+    names = {
+        str(one["containerID"]).rpartition("/")[2]: str(status.get("name", ""))
+        for status in statuses
+        for one in (status, *(dig(status, "lastState") or {}).values())
+        if one.get("containerID")
+    }
+    restarts = max((int(status.get("restartCount") or 0) for status in statuses), default=0)
     addresses = [str(one.get("ip", "")) for one in dig(pod, "status", "podIPs") or ()]
     return PlannedPod(
         uid=uid,
@@ -162,7 +174,14 @@ def plan_pod(pod: Json, claims: Mapping[str, BoundClaim], *, machine: str) -> Pl
         annotations=annotations_of(pod),
         addresses=tuple(address for address in addresses if address),
         containers=containers,
+        names=names,
+        has_all_names=containers.keys() <= set(names.values()) and restarts <= 1,
     )
+
+
+def _list_statuses(pod: Json) -> list[Any]:
+    kinds = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    return [status for kind in kinds for status in dig(pod, "status", kind) or ()]
 
 
 def _claim_names(pod: Json) -> dict[str, str]:
