@@ -5,6 +5,7 @@
     task_pod_builder  the Pod of a task, from its component and platform settings, without IO
     execution_events  what is recorded about an attempt, without IO
     witnessed_processes  the processes of an attempt and their files, from its trace, without IO
+    conversion_process  converts a trace in a process with little memory and time
     pod_locators      the places of these files, without IO
     attempt_content   what of an attempt is kept in the project's store
     result_watch      notices results before Kubernetes says that their Pods have ended

@@ -4,21 +4,21 @@ So they can be shown, compared and restored like those of a task on this machine
 bucket has forgotten them. Of larger artifacts the record has the digest, and the bucket the bytes.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from clew.errors import ClewError
 from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import ArtifactStore, StoredFile
+from clew.pipelines.pods.conversion_process import build_traced_events
 from clew.pipelines.pods.execution_events import PodRecord, build_events
-from clew.pipelines.pods.witnessed_processes import NotWitnessed, TracedTask, convert_trace
+from clew.pipelines.pods.witnessed_processes import NotWitnessed, TracedTask
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
 from clew.run.stdio.streams import StreamCapture
 from clew.store import Store
-from clew.witness.syscalls.trace_conversion import ConvertedTrace
 
 MAX_FILE = 16 << 20
 """Bytes of an artifact's file that is kept."""
@@ -42,7 +42,9 @@ def keep_and_build_events(
     """The events of an attempt, once the content that they name is stored. `log`: its output;
     `limit`: the bytes of it that are kept; `traced`: its processes are to be recorded."""
     stored = set(_keep_files(record.outputs, store, artifacts))
-    events = build_events(record, stored, _convert_trace(record, traced, stored, artifacts))
+    events = _build_traced_events(record, traced, stored, artifacts)
+    if events is None:
+        events = build_events(record, stored)
     kept = log.with_suffix(".kept")
     capture = StreamCapture(kept, redactor=redactor, limit=limit)
     try:
@@ -70,13 +72,13 @@ def _keep_files(
                 yield file.digest
 
 
-def _convert_trace(
+def _build_traced_events(
     record: PodRecord,
     traced: TracedTask | None,
-    stored: Container[str],
+    stored: Iterable[str],
     artifacts: ArtifactStore,
-) -> ConvertedTrace | None:
-    """What its processes did; None if that is not known, and `record` then says why."""
+) -> list[AnyEvent] | None:
+    """With what its processes did; None if that is not known, and `record` then says why."""
     if traced is None:
         record.unseen = "they are not to be"
         return None
@@ -89,7 +91,7 @@ def _convert_trace(
         if trace.header.why_not:
             record.unseen = trace.header.why_not
             return None
-        return convert_trace(traced, trace, record, stored)
+        return build_traced_events(traced, trace, record, stored)
     except NotWitnessed as why:
         record.unseen = str(why)
     except (ClewError, ValueError) as error:

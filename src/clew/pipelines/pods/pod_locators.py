@@ -14,8 +14,9 @@ from clew.documents.ids import Locator, Uid
 from clew.kube.tasks.task_pod import SHARED
 from clew.pipelines.pods import task_documents
 from clew.prov.locators import escape_path, file_locator
+from clew.witness.syscalls.data_flows import WRITES
 from clew.witness.syscalls.observations import normalize_path
-from clew.witness.syscalls.trace_format import AnyRecord, Change, Open
+from clew.witness.syscalls.trace_format import AnyRecord, Change, Descriptor, Open
 
 _NODE_FILES = (b"/etc/hosts", b"/etc/hostname", b"/etc/resolv.conf")
 """The kubelet writes them for each Pod."""
@@ -73,6 +74,8 @@ def _find_changed(records: Iterable[AnyRecord]) -> set[bytes]:
     for record in records:
         if isinstance(record, Open) and record.image:
             changed.add(record.real or normalize_path(record.path))
+        elif isinstance(record, Descriptor) and record.way & WRITES:
+            changed.add(record.name)
         elif isinstance(record, Change):
             changed.update(path for path in (record.path, record.path2) if path)
     return changed

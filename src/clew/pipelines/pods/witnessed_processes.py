@@ -17,6 +17,7 @@ from clew.pipelines.pods.execution_events import PodRecord
 from clew.pipelines.pods.pod_locators import PodLocators
 from clew.pipelines.pods.task_documents import TaskTrace
 from clew.prov.event_validation import check_events
+from clew.prov.events import AnyEvent, Generated, Invalidated, Used
 from clew.redaction import Redactor
 from clew.store import Stored
 from clew.witness.syscalls.trace_contents import GivenContent, GivenContents
@@ -35,6 +36,8 @@ _IGNORED = (
     task_pod.TRACE,
 )
 """What the task shares with its helper besides its own files."""
+_FETCHED = ("http://", "https://")
+_SHOWN = 200
 
 
 class NotWitnessed(Exception):
@@ -85,13 +88,32 @@ def convert_trace(
         )
         converted = converter.build(record.execution, records, _name_streams(records))
         check_events(record.execution, converted.events)
-    except NotWitnessed:
+        _check_places(record, converted.events)
+    except (NotWitnessed, MemoryError):
         raise
     except ClewError as error:
         raise NotWitnessed(f"the trace is malformed: {error.message}") from error
     except Exception as error:  # the records may contradict each other in any way
         raise NotWitnessed(f"the trace is malformed: {type(error).__name__}") from error
     return converted
+
+
+def _check_places(record: PodRecord, events: Iterable[AnyEvent]) -> None:
+    """Raise NotWitnessed for a claim about what is not of this container alone: that it changed a
+    file which all containers of the image have, or an artifact that it was given, or that it
+    fetched a file of another machine."""
+    uid = record.execution
+    made = (f"file://{uid}/", f"stream://{uid}/", *(file.url for file in record.outputs))
+    for event in events:
+        if isinstance(event, Generated | Invalidated):
+            possible = event.version.locator.startswith(made)
+        elif isinstance(event, Used) and event.how == "fetch":
+            possible = event.version.locator.startswith(_FETCHED)
+        else:
+            continue
+        if not possible:
+            place = event.version.locator[:_SHOWN]
+            raise NotWitnessed(f"the trace is malformed: it cannot have {event.how} {place}")
 
 
 def _find_contents(
