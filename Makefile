@@ -55,6 +55,8 @@ $(READY): pyproject.toml constraints.txt setup.py $(EXAMPLES) | packages-build
 native: $(READY)
 	@$(BIN)/python native/build.py src/clew/_native
 	@rm -f src/clew/_native/not-built.txt
+# Byte code, too: a task is not reused if the first run wrote byte code that the second one finds.
+	@$(BIN)/python -m compileall -q -j 0 src/clew
 
 # The web app: its packages are pinned in web/package-lock.json.
 NODE_MODULES := web/node_modules/.package-lock.json
