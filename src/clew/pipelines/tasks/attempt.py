@@ -217,13 +217,17 @@ class ForkedAttempt(AttemptOnThisMachine):
             with self._workers.lock:
                 if self._stopped:
                     raise ValueError(STOPPED)
-                self._session = self._workers.acquire(self._python, self._variables)
-                self._task = self._session.send(
-                    message,
-                    command,
-                    lambda _: on_end(self),
-                    heard=self._files.on_output,
-                    name=self._files.name,
+                self._session, self._task = self._workers.send(
+                    self._python,
+                    self._variables,
+                    lambda worker, new: worker.send(
+                        message,
+                        command,
+                        lambda _: on_end(self),
+                        heard=self._files.on_output,
+                        name=self._files.name,
+                        may_be_stale=new,
+                    ),
                 )
         except (ClewError, OSError, ValueError) as error:
             self._error = error.message if isinstance(error, ClewError) else f"{error}"

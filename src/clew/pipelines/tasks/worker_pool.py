@@ -6,7 +6,7 @@ would see if it were started by itself. A worker whose input files have changed 
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from clew.redaction import Redactor
 from clew.replay.reuse.reuse_types import TaskVariables
 from clew.run.launch import inherited_env
 from clew.run.launch.execution_host import LocalHost
+from clew.run.session.forked_task import ForkedTask
 from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
 
@@ -71,12 +72,33 @@ class WorkerPool:
             del self._workers[key]
             found.await_ready()
             self._workers[key] = found
-        if found is None or found.ended or found.count >= _MAX_TASKS or found.stale() is not None:
-            found = self._start_worker(python, variables)
-            found.await_ready()
-            with suppress(KeyError):
-                self._leaving.append(self._workers.pop(key))
-            self._workers[key] = found
+        if found is None or found.ended or found.count >= _MAX_TASKS:
+            found = self._replace_worker(python, variables)
+        return found
+
+    def send(
+        self,
+        python: str,
+        variables: Mapping[str, str],
+        send: Callable[[WorkerSession, bool], ForkedTask | None],
+    ) -> tuple[WorkerSession, ForkedTask]:
+        """Send a task to a worker, or to a new one if its input files have changed. The flag says
+        that the worker has just read them."""
+        session = self.acquire(python, variables)
+        task = send(session, False)
+        if task is None:
+            session = self._replace_worker(python, variables)
+            task = send(session, True)
+        assert task is not None
+        return session, task
+
+    def _replace_worker(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
+        key = (python, frozenset(variables.items()))
+        found = self._start_worker(python, variables)
+        found.await_ready()
+        with suppress(KeyError):
+            self._leaving.append(self._workers.pop(key))
+        self._workers[key] = found
         return found
 
     def start(self, python: str, variables: Mapping[str, str]) -> None:

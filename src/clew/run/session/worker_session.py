@@ -176,10 +176,10 @@ class WorkerSession:
             self._name,
         )
 
-    def stale(self) -> str | None:
-        """The first file that changed since the command read it; None if none did."""
+    def _is_stale(self) -> bool:
+        """Whether a file changed since the command read it."""
         input_snapshot = self._session_events.input_snapshot
-        return input_snapshot.changed() if input_snapshot else None
+        return input_snapshot is not None and input_snapshot.changed() is not None
 
     def close(self) -> None:
         """End the command and all its processes. A command that never became ready is killed and
@@ -213,8 +213,11 @@ class WorkerSession:
         *,
         heard: Callable[[Uid, Path], None] = lambda _, __: None,
         name: str | None = None,
-    ) -> ForkedTask:
-        """Let the command fork a child for this task.
+        may_be_stale: bool = False,
+    ) -> ForkedTask | None:
+        """Let the command fork a child for this task; None if a file changed since the command read
+        it, unless it `may_be_stale`. That is checked while the child prepares itself, before it
+        runs anything of the task.
 
         `heard` is called before the task starts, with its uid and the file of its output; `ended`
         is called from another thread when the task has ended. `name` labels it in lineage."""
@@ -223,9 +226,21 @@ class WorkerSession:
         output = self._output_reader.open(self._spool.path / f"task-{self.count}")
         heard(uid := Uid(os.urandom(16).hex()), output.capture.path)
         began = time.time_ns()
-        socket.send_fds(self._socket, [message], [output.descriptor])
+        permission, permit = os.pipe()
+        socket.send_fds(self._socket, [message], [output.descriptor, permission])
         output.close_write_end()
+        os.close(permission)
+        stale = not may_be_stale and self._is_stale()
+        if not stale:
+            with contextlib.suppress(BrokenPipeError):  # the worker could not start the child
+                os.write(permit, b".")
+        os.close(permit)
         answer = self._socket.recv(32)
+        if stale:
+            output.finish()
+            output.capture.path.unlink(missing_ok=True)
+            self.unrecorded -= 1
+            return None
         if not answer.isdigit():
             output.finish()
             raise RecordingFailed(
