@@ -9,7 +9,10 @@
     pod_locators      the places of these files, without IO
     attempt_content   what of an attempt is kept in the project's store
     result_watch      notices results before Kubernetes says that their Pods have ended
-    pod_reuse         whether an earlier task may be reused: declared inputs, image, outputs
+    image_reuse       whether an earlier task in an image may be reused, wherever it ran
+    pod_reuse         the digest of its image, and its outputs in the store
+    pod_facts         what its processes read
+    result_copies     copies its outputs between this machine and the store
     volume_tasks      tasks that create and delete claims
     task_documents    the documents that an attempt and its Pod exchange through the store
     artifact_store    files in a bucket

@@ -17,8 +17,8 @@ from clew.pipelines.engine.resources import Capacity
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.pods import pod_reuse
 from clew.pipelines.pods.artifact_store import SECRET, ArtifactStore
+from clew.pipelines.pods.image_reuse import ImageReuse, ImageTask
 from clew.pipelines.pods.pod_attempt import PodAttempt, PodContext
-from clew.pipelines.pods.pod_reuse import StoredArtifacts
 from clew.pipelines.pods.result_watch import ResultWatch
 from clew.pipelines.pods.task_pod_builder import WORKSPACE, image_of
 from clew.pipelines.pods.volume_tasks import VolumeAttempt, workspace_claim
@@ -26,13 +26,12 @@ from clew.pipelines.runner.run_loop import MakeBackend
 from clew.pipelines.runner.run_placeholders import placeholder_values
 from clew.pipelines.runner.run_types import ClusterOptions, PipelineRun, RunContext, RunOptions
 from clew.pipelines.runner.task_reuse import TaskReuse, Verdict
+from clew.pipelines.runner.unchanged_check import LocalArtifacts
 from clew.pipelines.spec.document_part import InvalidPipeline
 from clew.pipelines.spec.ir import Command, Importer, Pipeline, PythonFunction, VolumeClaim
 from clew.pipelines.tasks.attempt import Attempt, OnOutput
 from clew.pipelines.tasks.attempt_factory import build_environment
 from clew.pipelines.tasks.volumes import TaskEnvironment
-from clew.prov.queries.pipelines.finished_tasks import FinishedTask
-from clew.replay.reuse.reuse_types import ReuseCheck
 from clew.run.session.worker_session import WorkerSession
 
 MAX_PODS = 100
@@ -116,7 +115,7 @@ class PodBackend:
         self._pool = ThreadPoolExecutor(_THREADS, "clew-attempts")
         self._reuse = TaskReuse(context.directory, context.settings, name, context.uid)
         store = ArtifactStore(context.settings.s3)
-        self._artifacts = StoredArtifacts(store)
+        self._images = ImageReuse(self._reuse, LocalArtifacts(self._reuse), store)
         self._digests: dict[str, str] | None = None
         self._runner = PodRunner(client, cluster.namespace, context.uid)
         self._results = ResultWatch(store)
@@ -154,30 +153,20 @@ class PodBackend:
         image = image_of(node, self.facts)
         hidden = bool(platform.env_vars or platform.mounts or platform.fields or self._workspace)
 
-        def check(done: FinishedTask) -> ReuseCheck:
-            first = pod_reuse.check_image(image, done.image_digest, self._image_digests)
-            if first.why_not is not None:
-                return first
-            second = self._artifacts.check_outputs(done)
-            return second._replace(checked=first.checked + second.checked)
-
-        verdict = self._reuse.decide(
+        task = ImageTask(
             node,
-            check,
-            self._artifacts.identify,
-            more={
-                "place": "pod",
-                "image": image,
-                "settings": sorted(build_environment(body.environment, node, self.facts).items()),
-            },
-            reuse=reuse and not hidden,
+            image,
+            build_environment(body.environment, node, self.facts),
+            lambda then: pod_reuse.check_image(image, then, self._image_digests),
+        )
+        place = f"{self.facts['pipeline_root']}/{node.path}/reused"
+        verdict = self._images.decide(
+            task, lambda done: self._images.upload(done, place), reuse=reuse and not hidden
         )
         if hidden:
             return replace(
                 verdict, why="its volumes, secrets and Pod fields may differ from before"
             )
-        if verdict.reused is not None:
-            return replace(verdict, why=f"{verdict.why}: {pod_reuse.BASIS}")
         return verdict
 
     def create(self, task: StartTask, given: TaskEnvironment, on_output: OnOutput) -> Attempt:

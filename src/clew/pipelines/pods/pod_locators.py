@@ -23,6 +23,13 @@ _NODE_FILES = (b"/etc/hosts", b"/etc/hostname", b"/etc/resolv.conf")
 _NODE_DIRECTORIES = (b"/dev", b"/var/run/secrets", b"/run/secrets")
 
 
+def is_in_every_pod(path: bytes) -> bool:
+    """Whether Clew or the kubelet put this file there: it is the same for equal tasks, or of no
+    concern to them."""
+    own = {*_NODE_FILES, *_NODE_DIRECTORIES, *map(str.encode, SHARED)}
+    return not own.isdisjoint((path, *_list_directories(path)))
+
+
 class PodLocators:
     """Finds the locator of a path in the container of one task."""
 

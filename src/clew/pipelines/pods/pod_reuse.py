@@ -1,11 +1,8 @@
-"""Whether an earlier task that ran as a Pod may be reused.
-
-What happened inside its Pod was not recorded. So the declared inputs are compared (they are the key
-of the task), the image, and whether the outputs are still what they were.
-"""
+"""Whether an earlier task that ran in an image may be reused: the digest of the image, and the
+outputs of a Pod in the bucket. `pod_facts` checks what its processes read."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from clew.errors import ClewError
@@ -16,7 +13,6 @@ from clew.pipelines.spec.values import Artifact
 from clew.prov.queries.pipelines.finished_tasks import FinishedTask
 from clew.replay.reuse.reuse_types import ReuseCheck
 
-BASIS = "only declared inputs, image and outputs were compared"
 _PINNED = re.compile(r".+@(sha256:[0-9a-f]{64})")
 _REGISTRY = "docker.io/"
 _LIBRARY = "docker.io/library/"
@@ -45,7 +41,7 @@ class StoredArtifacts:
 
     def _identify(self, url: str) -> Any:
         place, _, name = url.rpartition("/")
-        result = self._read_result(place)
+        result = self.read_result(place)
         if result is not None and name in result.artifacts:
             return [[file.url[len(url) :], file.digest] for file in result.artifacts[name]]
         found = self._store.find(url)
@@ -58,7 +54,7 @@ class StoredArtifacts:
         if not made:
             return ReuseCheck(None)
         try:
-            result = self._read_result(done.directory)
+            result = self.read_result(done.directory)
             if result is None:
                 return ReuseCheck(f"what it left at {done.directory} is gone")
             now = self._store.list(done.directory)
@@ -66,7 +62,7 @@ class StoredArtifacts:
             return ReuseCheck(f"its outputs cannot be checked: {error.message}")
         return compare_outputs(result, now)
 
-    def _read_result(self, place: str) -> PodTaskResult | None:
+    def read_result(self, place: str) -> PodTaskResult | None:
         if not place.startswith(SCHEME):
             return None
         if place not in self._results:
@@ -89,13 +85,15 @@ def compare_outputs(result: PodTaskResult, now: Iterable[StoredObject]) -> Reuse
     return ReuseCheck(None, len(files))
 
 
-def check_image(image: str, then: str | None, known: Callable[[], Mapping[str, str]]) -> ReuseCheck:
-    """Check that an image is the one that a task ran in. `known`: the digests of images by name,
-    as the nodes report them."""
+def check_image(
+    image: str, then: Container[str], known: Callable[[], Mapping[str, str]]
+) -> ReuseCheck:
+    """Check that an image is the one that a task ran in. `then`: the digests of that one; `known`:
+    the digests of images by name, as the nodes report them."""
     now = find_digest(image, known)
     if now is None:
         return ReuseCheck(f"it is not known which image {image} is now: no node reports its digest")
-    if now != then:
+    if now not in then:
         return ReuseCheck("its image changed")
     return ReuseCheck(None, 1)
 

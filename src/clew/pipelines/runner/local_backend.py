@@ -1,7 +1,11 @@
 """The tasks of a run as processes and containers of this machine."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from clew.pipelines.engine.engine import StartTask
 from clew.pipelines.engine.run_state import Node
@@ -12,12 +16,17 @@ from clew.pipelines.runner.task_reuse import TaskReuse, Verdict
 from clew.pipelines.runner.unchanged_check import LocalArtifacts
 from clew.pipelines.tasks import machine_resources
 from clew.pipelines.tasks.attempt import Attempt, OnOutput, TaskFiles, find_free_directory
-from clew.pipelines.tasks.attempt_factory import AttemptFactory
+from clew.pipelines.tasks.attempt_factory import AttemptFactory, TaskImage
 from clew.pipelines.tasks.builtin_tasks import BuiltinAttempt, is_builtin
 from clew.pipelines.tasks.platform_mapping import PlatformMapping
 from clew.pipelines.tasks.volumes import MountPoints, TaskEnvironment, Volumes
 from clew.pipelines.tasks.worker_pool import WorkerPool
+from clew.prov.queries.pipelines.finished_tasks import FinishedTask
+from clew.replay.reuse.reuse_types import ReuseCheck
 from clew.run.session.worker_session import WorkerSession
+
+if TYPE_CHECKING:
+    from clew.pipelines.pods.image_reuse import ImageReuse
 
 
 class LocalBackend:
@@ -58,6 +67,7 @@ class LocalBackend:
         self._volumes = Volumes(mapped, directory, self._directory, context.uid)
         self._reuse = TaskReuse(directory, settings, pipeline.name, context.uid)
         self._artifacts = LocalArtifacts(self._reuse)
+        self._settings = settings
         self._mounts: dict[str, MountPoints] = {}  # by the path of a running task
 
     def begin(self) -> None:
@@ -70,26 +80,47 @@ class LocalBackend:
         return self._volumes.environment_for(node, attempt, facts)
 
     def decide(self, node: Node, given: TaskEnvironment, *, reuse: bool) -> Verdict:
-        image = self._attempts.image_digest(node)
+        image = self._attempts.find_image(node)
         variables = self._variables(node, given)
         now = self._workers.task_variables(variables)
-        verdict = self._reuse.decide(
-            node,
-            self._artifacts.check_outputs if image else self._artifacts.check_facts(now),
-            self._artifacts.identify,
-            more={"image": image} if image else {},
-            reuse=reuse and not self._has_hidden_effects(image, given),
-        )
+        allowed = reuse and not self._has_hidden_effects(image, given)
+        if image is None:
+            check, identify = self._artifacts.check_facts(now), self._artifacts.identify
+            verdict = self._reuse.decide(node, check, identify, more={}, reuse=allowed)
+        else:
+            verdict = self._decide_in_image(node, image, variables, reuse=allowed)
         if verdict.reused is None:
             self._attempts.prepare(node, variables)
         return verdict
+
+    def _decide_in_image(
+        self, node: Node, image: TaskImage, variables: Mapping[str, str], *, reuse: bool
+    ) -> Verdict:
+        from clew.pipelines.pods.image_reuse import ImageTask  # few tasks run in images here
+
+        def check_image(then: Container[str]) -> ReuseCheck:
+            same = any(digest in then for digest in image.digests)
+            return ReuseCheck(None, 1) if same else ReuseCheck("its image changed")
+
+        def bring(done: FinishedTask) -> FinishedTask:
+            return self._images.download(done, find_free_directory(self._directory / node.path))
+
+        task = ImageTask(node, image.name, variables, check_image)
+        return self._images.decide(task, bring, reuse=reuse)
+
+    @cached_property
+    def _images(self) -> ImageReuse:
+        from clew.pipelines.pods.artifact_store import ArtifactStore
+        from clew.pipelines.pods.image_reuse import ImageReuse
+
+        return ImageReuse(self._reuse, self._artifacts, ArtifactStore(self._settings.s3))
 
     def create(self, task: StartTask, given: TaskEnvironment, on_output: OnOutput) -> Attempt:
         node = task.node
         if is_builtin(node):
             place = self._directory / node.path
             return BuiltinAttempt(node, place, self._volumes, self.facts)
-        variables, image = self._variables(node, given), self._attempts.image_digest(node)
+        variables, image = self._variables(node, given), self._attempts.find_image(node)
         suffix = f"@{task.attempt}" if task.attempt > 1 else ""
         directory = find_free_directory(self._directory / f"{node.path}{suffix}")
         files = TaskFiles(node, directory, on_output, self._pipeline_url)
@@ -117,7 +148,7 @@ class LocalBackend:
     def _variables(self, node: Node, given: TaskEnvironment) -> dict[str, str]:
         return {**self._attempts.variables(node), **given.variables}
 
-    def _has_hidden_effects(self, image: str | None, given: TaskEnvironment) -> bool:
+    def _has_hidden_effects(self, image: TaskImage | None, given: TaskEnvironment) -> bool:
         """Whether the task may read or write what its record does not show: volumes, and what a
         container gets from outside."""
         more = bool(given.mount_points or given.variables or self._run.pipeline.workspace)

@@ -18,6 +18,7 @@ from msgspec import Struct, field
 
 from clew import db
 from clew.documents.ids import Uid
+from clew.errors import ClewError
 from clew.pipelines.engine.run_state import Node
 from clew.pipelines.spec.ir import Command, PythonFunction
 from clew.pipelines.spec.values import Artifact, Values
@@ -52,6 +53,9 @@ class Verdict(Struct, frozen=True):
 
 Check = Callable[[FinishedTask], ReuseCheck]
 """Checks that an earlier task with the same key would have the same result now."""
+Bring = Callable[[FinishedTask], FinishedTask]
+"""Brings the outputs of an earlier task to where the tasks of this run find them; ClewError or
+OSError if that fails."""
 Identify = Callable[[Artifact], Any]
 """What artifacts with the same content have in common; None if the content is not known."""
 
@@ -83,6 +87,7 @@ class TaskReuse:
         *,
         more: Mapping[str, Any],
         reuse: bool,
+        bring: Bring = lambda done: done,
     ) -> Verdict:
         """Decide whether to reuse an earlier task. `more`: further parts of the key; `reuse`:
         whether reuse is allowed."""
@@ -94,8 +99,13 @@ class TaskReuse:
         for done in find_tasks_with_key(self.graph, key, run=self._run):
             result = check(done)
             if result.why_not is None:
-                held = f"{done.task}: all {result.checked} facts hold"
-                return Verdict(key, parts, held, done, build_outputs(node, done))
+                try:
+                    brought = bring(done)
+                except (ClewError, OSError) as error:
+                    result = ReuseCheck(f"its outputs cannot be copied here ({error})")
+                else:
+                    held = _describe_reuse(done, result)
+                    return Verdict(key, parts, held, brought, build_outputs(node, brought))
             why = why or f"{result.why_not} since {done.task}"
         return Verdict(key, parts, why or self._describe_change(node, parts))
 
@@ -140,6 +150,24 @@ class TaskReuse:
             },
             "outputs": hashes[1],
         }
+
+
+def _describe_reuse(done: FinishedTask, result: ReuseCheck) -> str:
+    """What was compared, and where the earlier task ran unless it was a process of this machine."""
+    said = [f"{done.task}: all {result.checked} facts hold"]
+    if result.basis:
+        said.append(result.basis)
+    if done.pod:
+        said.append(f"it ran as the Pod {done.pod} on {done.node or 'no node'}")
+    elif done.image_digests:
+        said.append("it ran in a container on one machine")
+    return "; ".join(said)
+
+
+def _describe_image(then: Any, now: Any) -> str:
+    if now is None:
+        return "it is not run in an image any more"
+    return "its image changed" if then else "it is run in an image now"
 
 
 def _hash_artifact(artifact: Artifact, identify: Identify) -> str:
@@ -200,7 +228,7 @@ def _describe_members(what: str) -> Callable[[Any, Any], str]:
 _DESCRIPTIONS: dict[str, Callable[[Any, Any], str]] = {
     "cache_key": lambda then, now: "its cache key changed",
     "code": lambda then, now: "its code changed",
-    "image": lambda then, now: "its image changed",
+    "image": _describe_image,
     "settings": lambda then, now: "its variables or platform settings changed",
     "parameters": _describe_members("parameter"),
     "inputs": _describe_members("input"),

@@ -59,7 +59,11 @@ class LocalArtifacts:
         return ReuseCheck(None, len(outputs) + 1)
 
     def identify(self, artifact: Artifact) -> Any:
-        return self._digest(Path(str(artifact.get("custom_path") or artifact["uri"])))
+        """As `pods.pod_reuse.StoredArtifacts.identify` does in a bucket."""
+        found = self._digest(Path(str(artifact.get("custom_path") or artifact["uri"])))
+        if isinstance(found, dict):
+            return [[f"/{name}", digest] for name, digest in sorted(found.items())]
+        return found and [["", found]]
 
     def _digest(self, path: Path) -> Any:
         """The digest of a file; of a directory, those of its files; None if it is not local."""

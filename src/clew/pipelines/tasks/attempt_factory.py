@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
 from clew.pipelines.engine.run_state import Node
@@ -51,6 +51,14 @@ def check_runnable(pipeline: Pipeline, *, on_host: bool) -> tuple[str, ...]:
     return (ON_HOST_WARNING,) if on_host else ()
 
 
+class TaskImage(NamedTuple):
+    """The image of a task."""
+
+    name: str
+    digests: tuple[str, ...]
+    """As `FinishedTask.image_digests`."""
+
+
 class AttemptFactory:
     """The attempts of one run. `on_host`: use no images; `say` is called for what takes long."""
 
@@ -72,7 +80,7 @@ class AttemptFactory:
         self._python = python
         self._facts = facts
         self._on_host = on_host
-        self._digest = cache(self._runtime_digest)
+        self._digests = cache(self._runtime_digests)
         self._path = inherited_env.restore_caller_environment().get("PATH", os.defpath)
 
     def variables(self, node: Node) -> dict[str, str]:
@@ -89,16 +97,16 @@ class AttemptFactory:
             variables |= self._venvs.venv_for(body.installs).variables(self._path)
         return variables | build_environment(body.environment, node, self._facts)
 
-    def image_digest(self, node: Node) -> str | None:
-        """The digest of the image that a task runs in, if any."""
+    def find_image(self, node: Node) -> TaskImage | None:
+        """The image that a task runs in, if any."""
         body = node.component.body
         if self._on_host or not isinstance(body, Command):
             return None
         image = resolve_image(body, node, self._facts)
-        digest = self._digest(image)
-        if digest is None:
+        digests = self._digests(image)
+        if not digests:
             raise BadInput(f"the image {image} is not on this machine")
-        return digest
+        return TaskImage(image, digests)
 
     def prepare(self, node: Node, variables: Mapping[str, str]) -> None:
         """Start the worker first, so that its start-up does not count as the task's time."""
@@ -142,6 +150,8 @@ class AttemptFactory:
             name,
             self._directory.cache / "containers" / name,
         )
+        digests = self._digests(attempt.container.image)
+        attempt.facets = {"image_digest": digests[0], "image_digests": digests} if digests else {}
         return attempt
 
     def _workspace(self) -> MountPoints:
@@ -150,11 +160,11 @@ class AttemptFactory:
         return frozenset([(path, path)]) if os.path.isdir(path) else frozenset()
 
     @staticmethod
-    def _runtime_digest(image: str) -> str | None:
+    def _runtime_digests(image: str) -> tuple[str, ...]:
         from clew.pipelines.tasks.containers.runtime import find_runtime
 
         runtime = find_runtime()
-        return runtime.digest(image) if runtime else None
+        return runtime.digests(image) if runtime else ()
 
 
 def build_command(

@@ -14,6 +14,8 @@ class ReuseCheck(NamedTuple):
     """The first dependency that does not hold; None if all hold."""
     checked: int = 0
     """How many dependencies were checked."""
+    basis: str = ""
+    """What was compared, where that may not be everything."""
 
 
 class TaskVariables(NamedTuple):

@@ -49,9 +49,9 @@ def test_the_image_that_a_task_would_run_in() -> None:
 
     assert find_digest(f"python@{A}", never) == A
     assert find_digest("python:3", lambda: {"docker.io/library/python:3": B}) == B
-    assert check_image(f"python@{A}", A, never).why_not is None
-    assert check_image(f"python@{A}", B, never).why_not == "its image changed"
-    assert "not known" in (check_image("python:3", A, dict).why_not or "")
+    assert check_image(f"python@{A}", (A,), never).why_not is None
+    assert check_image(f"python@{A}", (B,), never).why_not == "its image changed"
+    assert "not known" in (check_image("python:3", (A,), dict).why_not or "")
 
 
 def test_outputs_must_be_what_was_left() -> None:

@@ -24,8 +24,15 @@ class ContainerRuntime(Struct, frozen=True):
 
     def digest(self, image: str) -> str | None:
         """The digest of a local image; None if there is none."""
-        output = _run((*self.client, "image", "inspect", "--format", "{{.Id}}", image))
-        return output.strip() if output else None
+        return next(iter(self.digests(image)), None)
+
+    def digests(self, image: str) -> tuple[str, ...]:
+        """The digests by which a local image is known: its own, and those of its manifest in
+        registries. Empty if there is none."""
+        form = "{{.Id}} {{range .RepoDigests}}{{.}} {{end}}"
+        output = _run((*self.client, "image", "inspect", "--format", form, image)) or ""
+        found = [f"sha256:{word.rpartition('sha256:')[2]}" for word in output.split()]
+        return tuple(dict.fromkeys(found))
 
     def command(
         self,

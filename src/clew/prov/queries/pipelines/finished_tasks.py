@@ -55,8 +55,12 @@ class FinishedTask:
     key: str | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     """The values that its key is a hash of."""
-    image_digest: str | None = None
-    """The digest of the image of its Pod."""
+    image_digests: tuple[str, ...] = ()
+    """The digests of the image that it ran in, of its manifest and of its configuration; empty if
+    it ran in none."""
+    pod: str | None = None
+    node: str | None = None
+    """Of its Pod, if it ran as one."""
 
 
 def find_tasks_with_key(graph: Graph, key: str, *, run: Uid) -> Iterator[FinishedTask]:
@@ -147,5 +151,7 @@ def _build_finished_task(
         artifacts=last.get("artifacts", {}),
         key=last.get("key"),
         parts=last.get("parts", {}),
-        image_digest=last.get("image_digest"),
+        image_digests=tuple(last.get("image_digests") or filter(None, [last.get("image_digest")])),
+        pod=last.get("pod"),
+        node=last.get("node"),
     )
