@@ -345,6 +345,9 @@ def build_plan(
     node: Node, executor_input: dict[str, Any], pod: TaskPod, *, trace: bool
 ) -> TaskPlan:
     body, outputs = node.component.body, node.component.outputs
+    reserved = task_documents.RESERVED.intersection((*outputs.artifacts, *outputs.parameters))
+    if reserved:
+        raise BadInput(f"its output may not be named {min(reserved)}")
     call = None
     if isinstance(body, PythonFunction):
         call = ComponentCall(body.source, body.function, body.installs)

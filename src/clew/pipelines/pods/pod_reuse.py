@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from clew.errors import ClewError
 from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import SCHEME, ArtifactStore, StoredObject
@@ -40,16 +42,24 @@ class StoredArtifacts:
         return self._known[url]
 
     def _identify(self, url: str) -> Any:
-        place, _, name = url.rpartition("/")
-        result = self.read_result(place)
-        if result is not None and name in result.artifacts:
-            return [[file.url[len(url) :], file.digest] for file in result.artifacts[name]]
+        if (result := self._find_maker(url)) is not None:
+            return _list_digests(result, url)
         found = self._store.find(url)
         objects = [found] if found else self._store.list(url)
         return [[one.url[len(url) :], one.size, one.etag] for one in objects] or None
 
+    def _find_maker(self, url: str) -> PodTaskResult | None:
+        """The result of the task that made an artifact, as far as the store tells."""
+        place, _, name = url.rpartition("/")
+        result = self.read_result(place)
+        return result if result is not None and name in result.artifacts else None
+
     def check_outputs(self, done: FinishedTask) -> ReuseCheck:
-        """Check that the objects that a task left are unchanged."""
+        """Check that the objects that a task left are unchanged, and that those that it was given
+        were what the key of the task says."""
+        forged = self._check_inputs(done)
+        if forged.why_not is not None:
+            return forged
         made = [artifact for several in done.artifacts.values() for artifact in several]
         if not made:
             return ReuseCheck(None)
@@ -68,8 +78,42 @@ class StoredArtifacts:
         if place not in self._results:
             url = f"{place}/{task_documents.RESULT}"
             data = self._store.read(url, most=task_documents.MAX_DOCUMENT)
-            self._results[place] = task_documents.decode_result(data) if data is not None else None
+            try:
+                found = task_documents.decode_result(data) if data is not None else None
+            except msgspec.MsgspecError:  # a file of the user, who may name it so
+                found = None
+            self._results[place] = found
         return self._results[place]
+
+    def _check_inputs(self, done: FinishedTask) -> ReuseCheck:
+        """The key of a task has the digests that `identify` found. A task may leave a directory
+        with a file that looks like the result of another one; the helper of the task that used it
+        hashed what it really was."""
+        try:
+            said = {
+                f"{url}{suffix}": digest
+                for url in done.inputs
+                if (result := self._find_maker(url)) is not None
+                for suffix, digest in _list_digests(result, url)
+            }
+            given = self.read_result(done.directory) if said else None
+        except ClewError as error:
+            return ReuseCheck(f"its inputs cannot be checked: {error.message}")
+        return compare_inputs(given, said)
+
+
+def compare_inputs(given: PodTaskResult | None, said: Mapping[str, str]) -> ReuseCheck:
+    """Compare what a task was given with the digests of its inputs, by URL, in its key."""
+    hashed = {file.url: file.digest for file in given.inputs} if given else {}
+    for url, digest in said.items():
+        if hashed.get(url) != digest:
+            return ReuseCheck(f"{url}, which it was given, was not what its maker says")
+    return ReuseCheck(None)
+
+
+def _list_digests(result: PodTaskResult, url: str) -> list[list[str]]:
+    files = result.artifacts[url.rpartition("/")[2]]
+    return [[file.url[len(url) :], file.digest] for file in files]
 
 
 def compare_outputs(result: PodTaskResult, now: Iterable[StoredObject]) -> ReuseCheck:

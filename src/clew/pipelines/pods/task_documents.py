@@ -18,6 +18,8 @@ from clew.pipelines.pods.artifact_store import SCHEME, StoredFile
 PLAN = "plan.json"
 RESULT = "result.json"
 TRACE = "trace.zst"
+RESERVED = frozenset({PLAN, RESULT, TRACE, ".", ".."})
+"""No output may have these names: the task would write the document."""
 MAX_DOCUMENT = 512 << 20
 """Bytes of one document."""
 MAX_TRACE = 64 << 20

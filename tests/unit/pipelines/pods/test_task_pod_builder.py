@@ -18,6 +18,7 @@ from clew.kube.tasks.task_pod import (
 )
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.engine.run_state import Node
+from clew.pipelines.pods.pod_attempt import build_plan
 from clew.pipelines.pods.task_pod_builder import TaskPlace, build_pod
 from clew.pipelines.spec import ir, kubernetes_platform
 from clew.pipelines.spec.document_part import Part
@@ -188,3 +189,21 @@ def test_a_task_near_its_clients_has_the_scheduler_that_knows_latencies() -> Non
     labels = {"typeOfComponent": "Predict", "OurLocation": "HOME"}
     assert build(podMetadata={"labels": labels}).scheduler == "latency-aware"
     assert build(podMetadata={"labels": {"typeOfComponent": "Train"}}).scheduler == ""
+
+
+@pytest.mark.parametrize("name", ["result.json", "plan.json", "trace.zst", ".", ".."])
+def test_an_output_cannot_take_the_place_of_a_document(name: str) -> None:
+    outputs = ir.Slots(
+        artifacts={name: ir.ArtifactSlot("system.Model", "1", many=False, optional=False)}
+    )
+    component = ir.Component(
+        "c",
+        ir.Slots(),
+        outputs,
+        FUNCTION,
+        ir.Resources(),
+        kubernetes_platform.parse_platform(Part({}, "exec"), []),
+    )
+    node = Node(ir.Task("train", "c", {}, {}, frozenset()), component, "train")
+    with pytest.raises(BadInput, match="may not be named"):
+        build_plan(node, {}, build(), trace=True)
