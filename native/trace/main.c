@@ -17,6 +17,7 @@
  *   --exclude GLOB        paths whose content is never kept
  *   --pin-clock, --pin-random  see pinning.c;  --serial 1  see process_order.c
  *   --prompt 1            write what a child of the command did when it ends, not at the next tick
+ *   --steps 1             record where a step of the command begins and ends (syscall_entry.c)
  *   --isolated 1          the command is not trusted: keep it away from the tracer (tracer_protection.c)
  *   --init 1              as the first process of a container: signals go on to the command, and its end is the
  *                         end of all; default: the tracer ignores them, and waits for the last process
@@ -194,6 +195,8 @@ int main(int argc, char **argv)
 			serial_start();
 		else if (!strcmp(argv[at], "--prompt"))
 			run.prompt = true;
+		else if (!strcmp(argv[at], "--steps"))
+			run.steps = true;
 		else if (!strcmp(argv[at], "--isolated"))
 			run.isolated = true;
 		else if (!strcmp(argv[at], "--init"))
@@ -208,7 +211,7 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] [--init 1] [--most BYTES] -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--steps 1] [--isolated 1] [--init 1] [--most BYTES] -- COMMAND…\n");
 		return 125;
 	}
 	/* The tracer itself may have been started through a descriptor: close that on exec as well. */

@@ -8,6 +8,7 @@
 
 struct run {
 	bool prompt;   /* write what a child of the command did when it ends, not at the next tick */
+	bool steps;    /* the command divides its work into steps */
 	bool isolated; /* the command is not trusted */
 	bool init;     /* behave as the first process of a container */
 	bool ended;    /* the command has ended */

@@ -9,7 +9,7 @@
 /* trace_file.c. The numbers are part of the format (docs/formats/trace.md). */
 enum record {
 	R_SPAWN = 1, R_EXEC, R_ENV, R_EXIT, R_OPEN, R_LOOK, R_CHANGE, R_FD, R_NET, R_SAVED, R_GAP, R_FETCH,
-	R_MARK, R_SIGNAL, R_HELD, R_REUSED, R_ASK, R_PLACE, R_SEEN,
+	R_MARK, R_SIGNAL, R_HELD, R_REUSED, R_ASK, R_PLACE, R_SEEN, R_STEP,
 };
 void out_open(const char *path, int notify);
 void out_limit(uint64_t bytes); /* of the whole trace */

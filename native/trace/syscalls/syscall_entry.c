@@ -9,6 +9,7 @@
 #include "pinning/pinning.h"
 #include "records/records.h"
 #include "syscalls/syscalls.h"
+#include "tracer.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -167,6 +168,31 @@ static bool enter_map(struct task *task)
 	       proc_first_time(task->proc, hash_bytes(R_CHANGE, &task->before, 2 * sizeof(uint64_t)));
 }
 
+#define STEP "/proc/clew-step/"
+
+static void forget_seen(struct proc *proc, void *with)
+{
+	(void)with;
+	proc_clear_seen(proc);
+}
+
+/* The command says that a step of its work begins or ends: it removes a directory that cannot exist. All that
+ * was observed until now is written before, and what is observed again later is written again: the step that
+ * follows depends on it, too. */
+static bool enter_step(struct task *task)
+{
+	bool removes = task->call->op == OP_RMDIR || task->call->op == OP_UNLINK;
+	if (!run.steps || !removes || task->proc->pid != run.root || !task->path || strncmp(task->path, STEP, strlen(STEP)))
+		return false;
+	rings_drain();
+	procs_each(forget_seen, NULL);
+	out_begin(R_STEP, task->seq, task->proc->image, 1);
+	out_text(task->path + strlen(STEP));
+	out_end();
+	out_flush();
+	return true;
+}
+
 /* Returns whether the tracer must also stop when the call returns. */
 bool syscall_enter(struct task *task)
 {
@@ -192,6 +218,8 @@ bool syscall_enter(struct task *task)
 	/* Taken at entry: a record of another process that follows from this call gets a later number. */
 	task->seq = next_seq();
 	task->path = call->path >= 0 ? read_path(task, call->dir, call->path) : NULL;
+	if (enter_step(task))
+		return false;
 	switch (call->op) {
 	case OP_OPEN:
 	case OP_CREAT:

@@ -48,6 +48,7 @@ def tracer_command(
     pin_random: str | None = None,
     serial: bool = False,
     prompt: bool = False,
+    steps: bool = False,
     isolated: bool = False,
 ) -> list[str]:
     """The command line that runs `command` under the tracer.
@@ -77,6 +78,7 @@ def tracer_command(
         "--pin-random": pin_random,
         "--serial": 1 if serial else None,
         "--prompt": 1 if prompt else None,
+        "--steps": 1 if steps else None,
         "--isolated": 1 if isolated else None,
         "--streams": output_position,
         "--ask": ask,

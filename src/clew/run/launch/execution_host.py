@@ -59,6 +59,8 @@ class LaunchOptions(Struct, frozen=True):
     """A socket to the `DecisionServer`, which knows what can be skipped."""
     prompt: bool = False
     """Flush the trace whenever a child of the command ends."""
+    steps: bool = False
+    """Record where a step of the command begins and ends."""
 
 
 class ExecutionHost(Protocol):
@@ -162,6 +164,7 @@ class LocalHost:
             pin_random=options.pins.random,
             serial=options.pins.serial,
             prompt=options.prompt,
+            steps=options.steps,
         )
         return tracer_process.start(
             tracer,

@@ -1,5 +1,6 @@
-"""Sessions: a recorded command that stays alive and forks a child for each task.
+"""Sessions: a recorded command that stays alive, and forks a child for each task or divides its
+work into steps.
 
-Splits the one trace of a session into one execution per task. Knows nothing about pipelines;
-`pipelines` imports it for its warm workers.
+Splits the one trace of a session into one execution per task or step. Knows nothing about
+pipelines or notebooks; `pipelines` imports it for its warm workers, `notebooks` for its kernels.
 """

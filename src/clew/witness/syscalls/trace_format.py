@@ -242,6 +242,12 @@ class Seen(Record, frozen=True, array_like=True, gc=False, tag=19):
     looked: list[int]
 
 
+class Step(Record, frozen=True, array_like=True, gc=False, tag=20):
+    """The command said that a step of its work begins or ends."""
+
+    name: bytes
+
+
 AnyRecord = (
     Spawn
     | Exec
@@ -261,6 +267,7 @@ AnyRecord = (
     | Reused
     | Place
     | Seen
+    | Step
 )
 
 LOADED = 0x8000_0000  # among the flags of an open: the kernel opened the file to execute it
