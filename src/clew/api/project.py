@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 
 from clew.api.parameter_types import Progress, Say, StrPath, ignore_message, ignore_progress
-from clew.errors import ClewError
+from clew.errors import ClewError, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from clew.documents.project.maintenance import Check, Reclaimed, Rule
     from clew.documents.project.notes import Note
     from clew.documents.project.status import ProjectStatus
+    from clew.notebooks.notebook_repeat import RepeatedNotebook
+
+_ONLY_HERE = "notebooks run on this machine, and are recorded in a project here"
+_OPEN_HERE = "clew.open(here=True)"
 
 
 class Project(Protocol):
@@ -100,6 +104,23 @@ class Project(Protocol):
     ) -> Outcome:
         """As `exec`; the `Outcome` also has the exit status for the caller and, where there is a
         server, whether the record arrived there. `progress` reports the upload."""
+
+    def notebook(
+        self,
+        file: StrPath,
+        *,
+        incremental: bool = False,
+        parameters: Mapping[str, Any] | None = None,
+        output: StrPath | None = None,
+        python: str | None = None,
+    ) -> RepeatedNotebook:
+        """Run the cells of a notebook in a new kernel and record each of them.
+
+        `incremental` reuses cells of which nothing changed. `parameters` are variables to set
+        first. `output` names a file for the notebook with its new outputs; `python` the interpreter
+        that it runs in, which has ipykernel.
+        """
+        raise UsageError(_ONLY_HERE, hint=_OPEN_HERE)
 
     def give_secrets(self, values: Mapping[str, str]) -> None:
         """Provide secrets that a repeated record does not contain: by the name of a variable, or

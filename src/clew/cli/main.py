@@ -25,6 +25,7 @@ SECTIONS = {
         "init": "Create a project.",
         "exec": "Run a command and record what it reads and writes.",
         "pipeline": "Run Kubeflow pipelines and show their runs.",
+        "kernel": "Install the kernel that records notebooks cell by cell.",
     },
     "Query the record": {
         "list": "List the executions, newest first.",
@@ -46,6 +47,7 @@ SECTIONS = {
         "given": "Repeat an execution with other parameters.",
         "restore": "Restore a version of a file.",
         "recreate": "Recreate a file from its lineage.",
+        "notebook": "Run a notebook again, only the cells that changed if you like.",
         "reproduce": "Run the Pods that made a result again, as few as possible, and compare.",
         "checkout": "Write the input files of an execution to a directory, to edit them.",
         "commit": "Run a checkout with its changes and record it.",

@@ -18,6 +18,8 @@ FORKED: Final = 8
 TASK_PARAMETERS: Final = 9
 UNSEEN_CONTAINER: Final = 10
 LEFT_OUT: Final = 11
+CELL: Final = 12
+"""The start of a notebook's cell; its end, its variables and its outputs follow as 13, 14, 15."""
 FIRST_WITNESSED: Final = 16
 
 MOVES: Final = frozenset({"rename", "link", "exchange", "metadata"})

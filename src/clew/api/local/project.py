@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from clew.documents.project.maintenance import Check, Reclaimed, Rule
     from clew.documents.project.notes import Note
     from clew.documents.project.status import ProjectStatus
+    from clew.notebooks.notebook_repeat import RepeatedNotebook
 
 
 def open_local_project(settings: Settings, path: StrPath | None = None) -> LocalProject:
@@ -104,6 +105,26 @@ class LocalProject(ProjectState, Project):
             exclude=exclude,
             pin=pin,
             progress=progress,
+        )
+
+    def notebook(
+        self,
+        file: StrPath,
+        *,
+        incremental: bool = False,
+        parameters: Mapping[str, Any] | None = None,
+        output: StrPath | None = None,
+        python: str | None = None,
+    ) -> RepeatedNotebook:
+        from clew.notebooks import kernel_spec
+        from clew.notebooks.notebook_repeat import repeat_notebook
+
+        return repeat_notebook(
+            Path(file),
+            python=kernel_spec.find_python(python),
+            incremental=incremental,
+            parameters=parameters or {},
+            output=Path(output) if output is not None else None,
         )
 
     def give_secrets(self, values: Mapping[str, str]) -> None:

@@ -30,7 +30,7 @@ _CACHE_SECONDS = 0.2
 """Seconds for which the state of a file is trusted without another look."""
 
 
-class _HostFiles(SandboxFiles):
+class HostFiles(SandboxFiles):
     """The files of this machine. The store knows the digests of files in a known state."""
 
     def __init__(self, store: Store) -> None:
@@ -51,7 +51,7 @@ class ReuseChecker:
     def __init__(self, graph: Graph, store: Store) -> None:
         self._graph = graph
         self._store = store
-        self._files = _HostFiles(store)
+        self._files = HostFiles(store)
         self._inherited: dict[str, tuple[ReuseCheck, InputSnapshot]] = {}
         self._sure: set[str] = set()
         self._looked = 0.0
