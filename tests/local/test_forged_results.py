@@ -1,4 +1,4 @@
-"""Files of a task that look like the result of another task, in a real S3 server."""
+"""Files and places that a task names and that are not its own, with a real S3 server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +8,11 @@ from blake3 import blake3
 from tests.local.s3_sidecar import KEY, SECRET, s3_server
 
 from clew.documents.ids import TaskId, Uid
+from clew.errors import ClewError
 from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import ArtifactStore, StoredFile
 from clew.pipelines.pods.pod_reuse import StoredArtifacts
+from clew.pipelines.pods.result_copies import upload_outputs
 from clew.pipelines.pods.task_documents import PodTaskResult
 from clew.pipelines.spec.values import Artifact
 from clew.prov.queries.pipelines.finished_tasks import FinishedTask
@@ -76,3 +78,25 @@ def test_a_file_of_the_user_that_has_the_name_of_a_result(store: ArtifactStore) 
     store.write(f"{URL.rpartition('/')[0]}/{task_documents.RESULT}", b'{"accuracy": 1}')
     ((_, size, _),) = StoredArtifacts(store).identify(artifact(URL))
     assert size == 4
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+def test_a_task_of_this_machine_cannot_have_other_files_uploaded(
+    store: ArtifactStore, tmp_path: Path, by_link: bool
+) -> None:
+    secret, own = tmp_path / "secret", tmp_path / "train"
+    secret.write_bytes(b"a key")
+    own.mkdir()
+    (own / "link").symlink_to(secret)
+    (own / "model").write_bytes(b"a key")
+    digest = f"blake3:{blake3(b'a key').hexdigest()}"
+
+    def done(path: Path) -> FinishedTask:
+        made = {"model": [{**artifact(str(path)), "digest": digest, "size": 5}]}
+        return FinishedTask(TaskId("r1/train"), Uid("e"), str(own), (), artifacts=made)
+
+    with pytest.raises(ClewError, match="its output model is not in its directory"):
+        upload_outputs(store, done(own / "link" if by_link else secret), f"{RUNS}/2/train/reused")
+    assert store.list(RUNS) == []
+    upload_outputs(store, done(own / "model"), f"{RUNS}/2/train/reused")
+    assert store.find(f"{RUNS}/2/train/reused/model") is not None

@@ -30,12 +30,21 @@ def upload_outputs(store: ArtifactStore, done: FinishedTask, place: str) -> Fini
     for name, several in done.artifacts.items():
         if len(several) != 1:
             raise ClewError(f"its output {name} has {len(several)} artifacts")
-        with open(artifact_path(several[0]), "rb") as file:
+        with open(_find_own_file(done, name, artifact_path(several[0])), "rb") as file:
             stored[name] = (store.upload(file, f"{place}/{name}"),)
         _check_digest(stored[name][0], several[0]["digest"])
     result = PodTaskResult(output={}, texts={}, inputs=(), artifacts=stored)
     store.write(f"{place}/{task_documents.RESULT}", task_documents.encode(result))
     return _moved(done, {name: f"{place}/{name}" for name in stored}, place)
+
+
+def _find_own_file(done: FinishedTask, name: str, path: str) -> str:
+    """A task says where its output is, and may have left a link there: only what is in its own
+    directory leaves this machine."""
+    real = os.path.realpath(path)
+    if not Path(real).is_relative_to(os.path.realpath(done.directory)):
+        raise ClewError(f"its output {name} is not in its directory")
+    return real
 
 
 def download_outputs(
