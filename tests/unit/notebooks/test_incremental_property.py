@@ -109,6 +109,7 @@ class Notebook:
             cell.show_assigned()
         except Exception as error:
             cell.show_assigned()
+            cell.fail()
             return f"{output.getvalue()}{type(error).__name__}"
         question = cell.question()
         document = {
@@ -169,6 +170,11 @@ def check(cells: list[str], edited: list[str]) -> None:
 def test_an_incremental_run_equals_a_full_run(cells: list[str], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(cells) - 1))
     check(cells, [*cells[:at], data.draw(CELLS), *cells[at + 1 :]])
+
+
+def test_a_failed_cell_may_have_used_random_numbers() -> None:
+    draw = "a = random.randrange(100)"
+    check(["a = 0", draw], ["a = 0", "a = 0", f"{draw}\na = C()", draw])
 
 
 @pytest.mark.heavy

@@ -123,6 +123,10 @@ class Cell:
                 return f"its input cannot be saved: {version.partition(': ')[2]}"
         return None
 
+    def fail(self) -> None:
+        """The cell failed and cannot be reused; what it did to the process counts all the same."""
+        self._tracker.process.end_cell()
+
     def end(self, folder: str) -> dict[str, Any]:
         """What the cell changed. Saves its variables in `folder`."""
         after = self._tracker.state()

@@ -112,7 +112,9 @@ class RecordedKernel(IPythonKernel):
             "writes": {},
             "unsaved": "it failed",
         }
-        if reply["status"] == "ok":
+        if reply["status"] != "ok":
+            cell.fail()
+        else:
             try:
                 document = cell.end(self._folder)
             except Exception as error:
