@@ -161,19 +161,16 @@ class Tasks:
         words = ["pipeline", "run", self._folder / "wide.yaml", "-p", "seconds=600", *place]
         given: dict[str, Any] = {"cwd": self._project.root, "stderr": subprocess.DEVNULL}
         environment = {**os.environ, "CLEW_ARTIFACTS": self._cluster.artifacts}
-        run = subprocess.Popen(
+        with subprocess.Popen(
             [program, *words], env=environment, stdout=subprocess.DEVNULL, **given
-        )
-        wait_until("all run", lambda: list_phases(kube) == ["Running"] * WIDE)
-        began = time.monotonic()
-        last = self._project.pipelines.list()[0]
-        assert last.id is not None
-        subprocess.run([program, "pipeline", "cancel", last.id], check=True, **given)
-        while list_phases(kube):
-            time.sleep(0.05)
-        took = time.monotonic() - began
-        run.wait()
-        return took
+        ):
+            wait_until("all run", lambda: list_phases(kube) == ["Running"] * WIDE)
+            began = time.monotonic()
+            (last,) = (run for run in self._project.pipelines.list() if run.state == "running")
+            subprocess.run([program, "pipeline", "cancel", last.uid], check=True, **given)
+            while list_phases(kube):
+                time.sleep(0.05)
+            return time.monotonic() - began
 
     def _run(self, name: str, watch: Callable[[Change], None]) -> None:
         file = self._folder / f"{name}.yaml"
