@@ -61,6 +61,8 @@ class PodContext(Struct, frozen=True):
     store: ArtifactStore
     runner: PodRunner
     results: ResultWatch
+    running: set[Uid]
+    """The executions of all attempts whose Pods have not ended."""
     facts: Mapping[str, str]
     namespace: str
     run: Uid
@@ -124,6 +126,7 @@ class PodAttempt:
 
     def start(self, on_end: OnEnd) -> None:
         self._on_end = on_end
+        self._context.running.add(self.execution)
         self._log.touch(mode=0o600)
         self._on_output(self.execution, self._log)
         self._context.submit(self._guard(self._begin))
@@ -215,7 +218,11 @@ class PodAttempt:
         self._context.results.await_result(self._result_url, lambda: submit(notice))
 
     def _notice_result(self) -> None:
-        """End the attempt before its Pod has. What goes wrong is said when the Pod has ended."""
+        """End the attempt before its Pod has, if nothing else runs: then all would wait for that.
+        Else there would be more Pods than the limits of the run permit. What goes wrong is said
+        when the Pod has ended."""
+        if len(self._context.running) > 1:
+            return
         result = self._read_result()
         if result is not None:
             self._end(result, described=False)
@@ -287,7 +294,7 @@ class PodAttempt:
         record.node, record.image_digest = outcome.node, outcome.image_digest
         record.status, record.placement = outcome.status, outcome.placement
         if record.ended:  # its result was noticed before
-            self._described.set()
+            self._set_described()
             return
         if not outcome.status:  # whatever became of the Pod, a result that was stored counts
             result = self._read_result()
@@ -331,9 +338,13 @@ class PodAttempt:
                 self._result = result
                 self._record.ended = time.time_ns()
         if described:
-            self._described.set()
+            self._set_described()
         if first:
             self._on_end(self)
+
+    def _set_described(self) -> None:
+        self._context.running.discard(self.execution)
+        self._described.set()
 
 
 def execution_of(run: Uid, task: str, number: int) -> Uid:

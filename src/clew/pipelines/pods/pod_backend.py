@@ -125,6 +125,7 @@ class PodBackend:
             store=store,
             runner=self._runner,
             results=self._results,
+            running=set(),
             facts=self.facts,
             namespace=cluster.namespace,
             run=context.uid,
