@@ -66,6 +66,16 @@ def make_project(folder: Path, kube: Kube, lake: Lake, **environment: str) -> Pr
     )
 
 
+def pods_of(kube: Kube, task: str) -> set[str]:
+    """The names of the Pods of a task that exist."""
+    found = kube.get("pods")["items"]
+    return {
+        pod["metadata"]["name"]
+        for pod in found
+        if pod["metadata"]["annotations"]["clew.dev/task-path"] == task
+    }
+
+
 @contextmanager
 def pin_image(kube: Kube, image: str, name: str) -> Iterator[str]:
     """An image of the nodes under another name, as a registry would have given it: with its digest.

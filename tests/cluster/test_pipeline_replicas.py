@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 from tests.cluster.kube import Kube
 from tests.cluster.location import require_local_cluster
-from tests.cluster.pipeline_lake import Reports, lake_for_pods, make_project, reports_for_pods
+from tests.cluster.pipeline_lake import (
+    Reports,
+    lake_for_pods,
+    make_project,
+    pods_of,
+    reports_for_pods,
+)
 from tests.cluster.test_pipelines_on_kubernetes import BEGIN, GATED
 from tests.driver import Project
 from tests.local.server import run_server
@@ -44,7 +50,7 @@ def test_another_server_follows_the_pods_of_a_killed_one(
             made = client.post("/api/v1/runs", json=asked)
             assert made.status_code == 201, made.text
             wait_until("the second task runs", lambda: reports.counts["second"])
-        pods = {pod["metadata"]["name"] for pod in kube.get("pods")["items"]}
+        pods = pods_of(kube, "second")
         with run_server(project, *words) as other, other.client() as client:
             first.process.kill()
             reports.open("second")

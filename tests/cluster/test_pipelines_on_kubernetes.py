@@ -19,6 +19,7 @@ from tests.cluster.pipeline_lake import (
     lake_for_pods,
     make_project,
     pin_image,
+    pods_of,
     reports_for_pods,
 )
 from tests.driver import Project
@@ -245,7 +246,7 @@ def test_a_killed_run_is_resumed(project: Project, kube: Kube, reports: Reports)
     wait_until("the second task runs", lambda: reports.counts["second"])
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    pods = {pod["metadata"]["name"] for pod in kube.get("pods")["items"]}
+    pods = pods_of(kube, "second")
     assert len(pods) == 1
     reports.open("second")
     document = project.json("pipeline", "resume", "r1")
@@ -348,7 +349,7 @@ def test_a_pod_that_was_deleted_is_started_again(
     (project / "pipeline.py").write_text(BEGIN + GATED)
     process = project.start("pipeline", "run", *place(kube), "--json", "-p", f"url={reports.url}")
     wait_until("the second task runs", lambda: reports.counts["second"])
-    (lost,) = (pod["metadata"]["name"] for pod in kube.get("pods")["items"])
+    (lost,) = pods_of(kube, "second")
     kube("delete", "pod", lost, "--grace-period=0", "--wait=false")
     wait_until("it runs again", lambda: reports.counts["second"] == 2)
     reports.open("second")
@@ -375,7 +376,7 @@ def test_a_server_and_the_one_that_follows_it(
         made = client.post("/api/v1/runs", json=asked)
         assert made.status_code == 201, made.text
         wait_until("the second task runs", lambda: reports.counts["second"])
-    pods = {pod["metadata"]["name"] for pod in kube.get("pods")["items"]}
+    pods = pods_of(kube, "second")
     with run_server(project, *words) as server, server.client() as client:
         address = f"/api/v1/runs/{made.json()['uid']}"
         wait_until("the run goes on", lambda: client.get(address).json()["state"] == "running")
