@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tests.driver import Project
+from tests.local.recorded_bytes import read_recorded_bytes
 
 SEEDED = "import random, helper\nrandom.seed(helper.SEED)"
 CELLS = [
@@ -20,6 +21,13 @@ CELLS = [
     "print(scale * int(Path('sum.txt').read_text()), random.randrange(1000))",
     "alias.append(0)\nprint(data)",
 ]
+
+CONNECTION = """
+class Connection:
+    def __reduce__(self):
+        raise ValueError('open with ' + os.environ['DB_PASSWORD'])
+connection = Connection()
+"""
 
 
 def write_notebook(project: Project, cells: list[str], name: str = "nb.ipynb") -> None:
@@ -127,3 +135,21 @@ def test_a_file_that_is_no_notebook(project: Project) -> None:
     assert missing.returncode == 5
     wrong = project.command("notebook", "repeat", "nb.ipynb", "--set", "a b")
     assert wrong.returncode == 2
+
+
+def test_secrets_of_cells_are_not_stored(tmp_path: Path) -> None:
+    secret = "correct-horse-battery"
+    project = Project(tmp_path, PYTHONDONTWRITEBYTECODE="1", DB_PASSWORD=secret)
+    cells = [
+        "import os\nheld = os.environ['DB_PASSWORD'] * 2",
+        "print(os.environ['DB_PASSWORD'])",
+        CONNECTION,
+        "len(held)",
+    ]
+    write_notebook(project, cells)
+    repeat(project)
+    again = repeat(project, "--incremental")
+    assert states(again) == ["ran", "ran", "ran", "reused"], again
+    assert "secret variable" in again["cells"][1]["why"]
+    assert "open with ***" in again["cells"][2]["why"]
+    assert not [where for where, data in read_recorded_bytes(project) if secret.encode() in data]

@@ -1,15 +1,12 @@
 """The value of a secret variable is nowhere under `.clew`, however hard the command tries."""
 
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.local.processes import TrackedProject, is_private, kill, wait_for_trace
-
-from clew.store import Store
+from tests.local.recorded_bytes import read_recorded_bytes
 
 SECRETS = {
     "DB_PASSWORD": "correct-horse-battery",
@@ -36,26 +33,11 @@ def clew(tmp_path: Path) -> Iterator[TrackedProject]:
     clew.stop()
 
 
-def told(clew: TrackedProject) -> Iterator[tuple[str, bytes]]:
-    """Every byte under `.clew`: the files, what is stored in packs, what the graph holds."""
-    hidden = clew.folder / ".clew"
-    for path in hidden.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            yield str(path), path.read_bytes()
-    with Store(hidden / "store") as store:
-        for digest in store._index.contents():
-            name = f"blake3:{digest.hex()}"
-            yield name, b"".join(store.read(name))
-    with closing(sqlite3.connect(hidden / "graph.db")) as graph:
-        for line in graph.iterdump():
-            yield "graph", line.encode()
-
-
 def betrayed(clew: TrackedProject) -> list[tuple[str, str]]:
     wanted = [*SECRETS.values(), INNER, TYPED, FILED, "pass-in-the-url"]
     return [
         (secret, where)
-        for where, data in told(clew)
+        for where, data in read_recorded_bytes(clew)
         for secret in wanted
         if secret.encode() in data
     ]

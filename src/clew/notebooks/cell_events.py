@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ CELL_PROGRAM = "cell"
 VARIABLES, OUTPUTS = "variables", "outputs"
 _MAX_CODE = 400
 """Characters of the code that lists show."""
+_MAX_WHY = 200
+"""Characters of the reason why a cell cannot be reused."""
+_PIECE = 1 << 20
 
 
 def build_cell_events(
@@ -43,7 +47,7 @@ def build_cell_events(
     """All events of a cell that has run. Its variables and outputs go into the store."""
     uid = Uid(begin.cell)
     at, until = step.begin.at, step.end.at if step.end else time.time_ns()
-    code = redactor.arguments([begin.code[:_MAX_CODE]]).words
+    code = redactor.arguments([begin.code]).words[0][:_MAX_CODE]
     status = 0 if end.status == "ok" else 1
     facets = {name: value for name, value in kernel.event.facets.items() if name != "streams"}
     started = msgspec.structs.replace(
@@ -52,16 +56,21 @@ def build_cell_events(
         activity=uid,
         n=STARTED,
         at=at,
-        command=code,
+        command=(code,),
         facets={**facets, "kernel": kernel.event.execution},
     )
     unsaved = end.document.unsaved
     if step.disturbed:
         unsaved = unsaved or "a process of another cell ran at the same time"
+    if unsaved is None and _holds_secret(uid, spool, redactor):
+        unsaved = "it has or shows the value of a secret variable, which is not stored"
     document = {
-        **msgspec.to_builtins(msgspec.structs.replace(end.document, unsaved=unsaved)),
+        **msgspec.to_builtins(end.document),
+        "needs": _mask(end.document.needs, redactor),
+        "writes": _mask(end.document.writes, redactor),
+        "unsaved": redactor.text(unsaved)[:_MAX_WHY] if unsaved else None,
         "replaced": [path.decode(errors="replace") for path in step.replaced],
-        "reads": begin.reads,
+        "reads": _mask(begin.reads, redactor),
         "before": begin.process,
         "seconds": end.seconds,
     }
@@ -88,6 +97,25 @@ def build_cell_events(
         Ended(execution=uid, activity=cell, n=CELL + 1, at=until, status=status),
         msgspec.structs.replace(ended, n=ENDED, status=status, signal=None),
     ]
+
+
+def _mask(versions: dict[str, str], redactor: Redactor) -> dict[str, str]:
+    """The version of what cannot be saved says why, in words of the user's own classes."""
+    return {name: redactor.text(version) for name, version in versions.items()}
+
+
+def _holds_secret(uid: Uid, spool: Path, redactor: Redactor) -> bool:
+    return any(
+        redactor.finds_secret(_read_pieces(path))
+        for name in (VARIABLES, OUTPUTS)
+        if (path := spool / f"{uid}.{name}").exists()
+    )
+
+
+def _read_pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def _store_contents(uid: Uid, store: Store, spool: Path, at: int, *, saved: bool) -> list[AnyEvent]:

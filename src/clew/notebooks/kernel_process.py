@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from blake3 import blake3
 
 from clew import db, log
 from clew.documents.ids import Uid
@@ -43,6 +44,7 @@ _OF_ONE_KERNEL = frozenset(
 )
 """Variables that say how one kernel was started."""
 _PARENT_SECONDS = 1.0
+_KEY_CONTEXT = "clew notebooks: fingerprints of values"
 _FORWARDED = (signal.SIGINT, signal.SIGQUIT)
 
 
@@ -120,7 +122,7 @@ class _KernelProcess:
         link = self._session.socket
         if isinstance(message, Ready):
             self._environment += message.python
-            messages.send(link, {"folder": str(self._session.spool)})
+            messages.send(link, {"folder": str(self._session.spool), "key": self._key()})
         elif isinstance(message, Begin):
             messages.send(link, self._decide(message))
         elif isinstance(message, Run):
@@ -128,6 +130,12 @@ class _KernelProcess:
         else:
             with self._reported():
                 self._record(message)
+
+    def _key(self) -> str:
+        """The key of the fingerprints of values: one of the project, which does not reveal its own.
+        Without that, nothing that this kernel records can be compared later."""
+        own = self._directory.key
+        return blake3(own or os.urandom(32), derive_key_context=_KEY_CONTEXT).hexdigest()
 
     def _decide(self, begin: Begin) -> dict[str, Any]:
         key = _hash([begin.key, self._environment])
@@ -197,6 +205,4 @@ def _hash_environment(start: ExecutionStart) -> str:
 
 
 def _hash(value: object) -> str:
-    from blake3 import blake3
-
     return blake3(msgspec.json.encode(value, order="deterministic")).hexdigest(length=16)

@@ -26,6 +26,8 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _PARAMETERS = "parameters"
 """The tag with which papermill marks the cell of default parameters; ours follows it."""
 _SHOWN = ("output_type", "name", "text", "data", "ename", "evalue")
+_SHUTDOWN_SECONDS = 120.0
+"""How long a kernel may take to end: a killed one leaves its record to be completed later."""
 
 
 class RepeatedCell(Struct, frozen=True):
@@ -113,6 +115,9 @@ class _NotebookRun:
 
             def _transport_default(self) -> str:
                 return "ipc"
+
+            def _shutdown_wait_time_default(self) -> float:
+                return _SHUTDOWN_SECONDS
 
         self._client = NotebookClient(
             notebook,

@@ -191,6 +191,17 @@ class Redactor:
     def url(self, url: str) -> str:
         return mask_url(self.text(url))
 
+    def finds_secret(self, pieces: Iterable[bytes]) -> bool:
+        """Whether a secret value is in data that arrives in pieces."""
+        held = b""
+        overlap = len(self._secrets[0]) - 1 if self._secrets else 0
+        for piece in pieces:
+            held += piece
+            if any(secret in held for secret in self._secrets):
+                return True
+            held = held[len(held) - min(overlap, len(held)) :]
+        return False
+
     def stream(self) -> Stream:
         """A masker for output that arrives in pieces."""
         return Stream(self._secrets)

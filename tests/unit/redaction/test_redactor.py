@@ -245,3 +245,12 @@ def test_seals_tell_secrets_apart() -> None:
     assert first != seals("battery staple", b"key")
     assert first != seals("correct horse", b"another project's")
     assert seals("correct horse", b"") == {}
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_a_secret_is_found_across_pieces(size: int) -> None:
+    redactor = Redactor({"A_TOKEN": "correct horse"})
+    data = b"before correct horse after"
+    assert redactor.finds_secret(data[at : at + size] for at in range(0, len(data), size))
+    other = data.replace(b"horse", b"house")
+    assert not redactor.finds_secret(other[at : at + size] for at in range(0, len(other), size))

@@ -10,6 +10,7 @@ it tells the recorder what a cell depends on and what it changed, and does what 
 - `code_names`: what the code of a cell refers to
 - `namespace_state`, `object_graph`: the variables at one moment, and how they hang together
 - `process_state`: random numbers, directories, modules, settings
+- `fingerprints`: names of values for the record
 - `serialization`: variables as bytes and back
 - `cell_outputs`: what a cell shows
 - `module_finder`: finds modules without listing the directory of the notebook

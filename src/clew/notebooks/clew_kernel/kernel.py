@@ -10,6 +10,7 @@ from typing import Any
 from clew_kernel.cell_outputs import CellOutputs
 from clew_kernel.cell_tracker import Cell, CellTracker
 from clew_kernel.code_names import hash_text
+from clew_kernel.fingerprints import fingerprints
 from clew_kernel.session_link import SessionLink, mark_step
 from ipykernel.compiler import XCachingCompiler
 from ipykernel.ipkernel import IPythonKernel
@@ -42,7 +43,9 @@ class RecordedKernel(IPythonKernel):
     def start(self) -> None:
         super().start()
         if self._link is not None:
-            self._folder = self._link.ask({"kind": "ready", "python": sys.version})["folder"]
+            answer = self._link.ask({"kind": "ready", "python": sys.version})
+            self._folder = answer["folder"]
+            fingerprints.set_key(answer["key"])
 
     def finish_metadata(self, parent: Any, metadata: Any, reply_content: Any) -> Any:
         """The reply says whether the cell ran, and why."""
@@ -119,7 +122,7 @@ class RecordedKernel(IPythonKernel):
                 document = cell.end(self._folder)
             except Exception as error:
                 self._warn()
-                document["unsaved"] = f"its variables cannot be compared ({error})"[:200]
+                document["unsaved"] = f"its variables cannot be compared ({error})"
         if self._outputs.widget and document["unsaved"] is None:
             document["unsaved"] = "it shows a widget"
         with open(os.path.join(self._folder, f"{cell.uid}.outputs"), "w") as file:

@@ -1,11 +1,11 @@
 """The variables of a notebook before and after a cell: what it could read, and what it changed."""
 
-import hashlib
 import os
 import types
 from typing import Any
 
 from clew_kernel.code_names import CodeNames
+from clew_kernel.fingerprints import fingerprints
 from clew_kernel.object_graph import Reach, find_components, find_reach, is_importable
 from clew_kernel.process_state import Modules
 from clew_kernel.serialization import Saved, Serializer, Unsavable
@@ -110,7 +110,7 @@ class NamespaceState:
             return self._unsavable(names, str(why))
         modules = {m for name in names for m in self.reaches[name].modules}
         parts = [version, *(self._module_version(module) for module in sorted(modules))]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+        return fingerprints.make("\n".join(parts).encode())
 
     def raw(self, names: frozenset[str]) -> str:
         """The bytes of these variables now, to see whether they change in this process."""

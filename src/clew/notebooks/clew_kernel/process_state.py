@@ -17,6 +17,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from clew_kernel.fingerprints import fingerprints
+
 _FRESH = "fresh"
 """The state of a random number generator that no cell has seeded or used: it is different in each
 process, so that one is as good as another."""
@@ -157,9 +159,9 @@ class ProcessState:
             if state.module not in sys.modules:
                 continue
             try:
-                digest = hashlib.sha256(pickle.dumps(state.get())).hexdigest()[:32]
+                digest = fingerprints.make(pickle.dumps(state.get()))
             except Exception as error:  # a partly loaded or unusual module
-                digest = f"unknown: {error}"[:64]
+                digest = f"unknown: {type(error).__name__}"
             found[name] = digest
         return found
 

@@ -220,7 +220,7 @@ def _check_order(found: set[Any]) -> None:
 
 def _describe(error: Exception) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+    return lines[0] if lines else type(error).__name__
 
 
 def _reduce_file(file: Any) -> Any:
