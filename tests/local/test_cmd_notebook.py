@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +155,12 @@ def test_secrets_of_cells_are_not_stored(tmp_path: Path) -> None:
     assert "secret variable" in again["cells"][1]["why"]
     assert "open with ***" in again["cells"][2]["why"]
     assert not [where for where, data in read_recorded_bytes(project) if secret.encode() in data]
+
+
+def test_cells_of_a_record_made_elsewhere_are_not_loaded(tmp_path: Path) -> None:
+    project = Project(tmp_path, PYTHONDONTWRITEBYTECODE="1")
+    write_notebook(project, ["value = 1", "value"])
+    repeat(project)
+    with closing(sqlite3.connect(project / ".clew" / "graph.db")) as graph, graph:
+        graph.execute("UPDATE execution SET made_elsewhere = 1")
+    assert states(repeat(project, "--incremental")) == ["ran"] * 2
