@@ -73,7 +73,7 @@ class SessionEvents:
     def of_command(self, names: Names) -> list[AnyEvent]:
         """The start of the command, and what it did so far."""
         own, self._branches.own = self._branches.own, []
-        trace = self._branches.trace(own)
+        trace = self._branches.descriptions.complete(own)
         self._exec = next(record for record in trace if isinstance(record, Exec))
         self._openings = next(record for record in trace if isinstance(record, Held))
         self.input_snapshot = InputSnapshot.from_trace(trace)
@@ -101,7 +101,7 @@ class SessionEvents:
         before = self._store.added
         trace = trace_as_command(task, branch, self._exec, self._openings)
         names, printed = task.output.names, {"stdout": task.output.capture}
-        built = self._builder.build(task.uid, self._branches.trace(trace), names)
+        built = self._builder.build(task.uid, self._branches.descriptions.complete(trace), names)
         events = [
             *built.events,
             *execution_events.build_stream_events(task.uid, self._store, printed),

@@ -131,7 +131,9 @@ class StepSession:
         status = tracer_process.wait(self._tracer)
         self._follower.join()
         with self._queue.paused():
-            built = self._converter.build(self.uid, self._splitter.trace(self._splitter.own), {})
+            built = self._converter.build(
+                self.uid, self._splitter.descriptions.complete(self._splitter.own), {}
+            )
         self.store.flush()
         facets = {"packages": self._host.packages(), "new_bytes": self.store.added}
         ended = execution_events.build_end(self.uid, built.state, status, built.bytes, facets)

@@ -1,25 +1,19 @@
 """Split one trace into branches: one for each child of the traced command, with its descendants.
 
-The tracer describes a file or a set of variables once and refers to it by number after that. A
-branch gets copies of the descriptions that it refers to, so it is a complete trace.
+A branch gets copies of the descriptions that it refers to, so it is a complete trace.
 """
 
 import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import attrgetter
 
+from clew.run.session.trace_descriptions import TraceDescriptions
 from clew.witness.syscalls.trace_format import (
     AnyRecord,
     Exec,
     Exit,
-    Look,
-    Open,
-    Seen,
     Spawn,
-    Variables,
-    sort_records,
 )
 
 
@@ -58,8 +52,7 @@ class TraceSplitter:
         """How the command itself ended; branches may still run."""
         self._root: int | None = None
         self._of: dict[int, TraceBranch] = {}
-        self._described: dict[int, Open | Look] = {}
-        self._variables: dict[int, Variables] = {}
+        self.descriptions = TraceDescriptions()
 
     def add_records(self, records: Iterable[AnyRecord]) -> list[TraceBranch]:
         """Add records; return the branches that they belong to."""
@@ -76,26 +69,8 @@ class TraceSplitter:
             del self._of[image]
         branch.records.clear()
 
-    def trace(self, records: list[AnyRecord]) -> list[AnyRecord]:
-        """These records in order, with the descriptions that they refer to."""
-        numbers: set[int] = set()
-        variables: set[int] = set()
-        for record in records:
-            if isinstance(record, Seen):
-                numbers.update(record.opened[1::2], record.looked)
-            elif isinstance(record, Exec):
-                variables.add(record.variables)
-        found: list[AnyRecord] = [self._described[number] for number in sorted(numbers)]
-        found += [self._variables[n] for n in sorted(variables) if n in self._variables]
-        return sorted([*found, *sort_records(records)], key=attrgetter("seq"))
-
     def _sort(self, record: AnyRecord) -> TraceBranch | None:
-        if isinstance(record, Variables):
-            self._variables[record.number] = record
-            return None
-        if record.image == 0:
-            if isinstance(record, Open | Look):
-                self._described[record.number] = record
+        if self.descriptions.add(record):
             return None
         if isinstance(record, Spawn):
             return self._add_process(record)

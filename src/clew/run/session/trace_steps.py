@@ -7,10 +7,10 @@ A step holds what the command and the processes that it started during the step 
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 import msgspec
 
+from clew.run.session.trace_descriptions import TraceDescriptions
 from clew.witness.syscalls.trace_format import (
     AnyRecord,
     Change,
@@ -18,7 +18,6 @@ from clew.witness.syscalls.trace_format import (
     Exit,
     Held,
     Hidden,
-    Look,
     Mark,
     Open,
     Opening,
@@ -26,8 +25,6 @@ from clew.witness.syscalls.trace_format import (
     Signal,
     Spawn,
     Step,
-    Variables,
-    sort_records,
 )
 
 _BEGIN, _END = b"begin-", b"end-"
@@ -61,8 +58,7 @@ class StepSplitter:
         self._held: Held | None = None
         self._root = 0
         self._step: TraceStep | None = None
-        self._described: dict[int, Open | Look] = {}
-        self._variables: dict[int, Variables] = {}
+        self.descriptions = TraceDescriptions()
 
     @property
     def pid(self) -> int | None:
@@ -81,26 +77,13 @@ class StepSplitter:
                 self._sort(record)
         return ended
 
-    def trace(self, records: list[AnyRecord]) -> list[AnyRecord]:
-        """These records in order, with the descriptions that they refer to."""
-        numbers: set[int] = set()
-        variables: set[int] = set()
-        for record in records:
-            if isinstance(record, Seen):
-                numbers.update(record.opened[1::2], record.looked)
-            elif isinstance(record, Exec):
-                variables.add(record.variables)
-        found: list[AnyRecord] = [self._described[number] for number in sorted(numbers)]
-        found += [self._variables[n] for n in sorted(variables) if n in self._variables]
-        return sorted([*found, *sort_records(records)], key=attrgetter("seq"))
-
     def trace_as_command(self, step: TraceStep) -> list[AnyRecord]:
         """The trace of a step, as if the command had been started for it and had ended with it."""
         assert self._spawn and self._exec and self._held and step.end
         seq, at, image = step.begin.seq, step.begin.at, self._root
         end, replace = step.end, msgspec.structs.replace
         files = [Opening(number, way, b"/dev/null", -1, 0, 0) for number, way in _NO_STREAMS]
-        return self.trace(
+        return self.descriptions.complete(
             [
                 replace(self._spawn, seq=seq, at=at, parent=0, started=at),
                 replace(self._exec, seq=seq, at=at, image=image, previous=image),
@@ -122,7 +105,7 @@ class StepSplitter:
                 opened.setdefault(record.real or record.path, _replaces(record.flags))
             elif isinstance(record, Seen):
                 for number in (*record.opened[1::2], *record.looked):
-                    seen = self._described[number]
+                    seen = self.descriptions.file(number)
                     touched |= {seen.path, seen.real if isinstance(seen, Open) else None}
             elif isinstance(record, Change):
                 touched |= {record.path, record.path2}
@@ -141,20 +124,16 @@ class StepSplitter:
         return step
 
     def _sort(self, record: AnyRecord) -> None:
-        if isinstance(record, Variables):
-            self._variables[record.number] = record
-        elif record.image == 0:
-            if isinstance(record, Open | Look):
-                self._described[record.number] = record
-        else:
-            self._note_start(record)
-            step = self._step
-            if step is None:
-                self.own.append(record)
-            elif record.image in step.images:
-                step.records.append(record)
-            elif not isinstance(record, Exit):
-                step.disturbed = True
+        if self.descriptions.add(record):
+            return
+        self._note_start(record)
+        step = self._step
+        if step is None:
+            self.own.append(record)
+        elif record.image in step.images:
+            step.records.append(record)
+        elif not isinstance(record, Exit):
+            step.disturbed = True
 
     def _note_start(self, record: AnyRecord) -> None:
         """Remember how the command was started, and which processes belong to the step."""

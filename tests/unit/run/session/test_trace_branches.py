@@ -62,7 +62,13 @@ def test_a_branch_gets_back_what_it_speaks_of() -> None:
     become = Exec(14, 14, 3, 2, 1002, b"/bin/x", b"x", [b"x"], 1, b"/")
     [branch] = sorting.add_records([spawn(12, 2, 1), seen, become])
     assert branch.root == 3
-    assert sorting.trace(branch.records) == [described, variables, spawn(12, 2, 1), seen, become]
+    assert sorting.descriptions.complete(branch.records) == [
+        described,
+        variables,
+        spawn(12, 2, 1),
+        seen,
+        become,
+    ]
     [same] = sorting.add_records([leaves(20, 3)])
     assert same is branch
     assert branch.over
