@@ -1,5 +1,6 @@
 """`clew kernel start`: what Jupyter starts in place of ipykernel."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -16,8 +17,11 @@ from clew.cli.output import print_message
 )
 @click.option("--python", metavar="FILE", help="The Python that the notebook runs in.")
 @click.option("--incremental", is_flag=True, help="Reuse cells of which nothing changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print {status} on stderr when it has ended.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(python: str | None, incremental: bool, arguments: tuple[str, ...]) -> None:
+def command(
+    python: str | None, incremental: bool, as_json: bool, arguments: tuple[str, ...]
+) -> None:
     """Start a recorded kernel with ipykernel's ARGUMENTS, and wait for its end."""
     from clew import project_directory
     from clew import settings as environment
@@ -33,4 +37,7 @@ def command(python: str | None, incremental: bool, arguments: tuple[str, ...]) -
         os.execv(chosen, [chosen, "-m", "ipykernel_launcher", *arguments])  # noqa: S606
     from clew.notebooks.kernel_process import run_kernel
 
-    sys.exit(run_kernel(directory, settings, arguments, python=chosen, incremental=incremental))
+    status = run_kernel(directory, settings, arguments, python=chosen, incremental=incremental)
+    if as_json:
+        print_message(json.dumps({"status": status}))  # stdout is the kernel's
+    sys.exit(status)
