@@ -12,7 +12,8 @@ import clew.notebooks
 
 sys.path.append(str(Path(clew.notebooks.__file__).parent))  # as the program of the kernel does
 
-from clew_kernel.serialization import Serializer, Unsavable, read_saved
+from clew_kernel.serialization import Serializer, read_saved
+from clew_kernel.unsavable import Unsavable
 
 
 def run(code: str) -> dict[str, Any]:

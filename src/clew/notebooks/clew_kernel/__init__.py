@@ -11,7 +11,8 @@ it tells the recorder what a cell depends on and what it changed, and does what 
 - `namespace_state`, `object_graph`: the variables at one moment, and how they hang together
 - `process_state`: random numbers, directories, modules, settings
 - `fingerprints`: names of values for the record
-- `serialization`: variables as bytes and back
+- `serialization`, `tensors`: variables as bytes and back
+- `unsavable`: the error of a value that cannot be saved
 - `cell_outputs`: what a cell shows
 - `module_finder`: finds modules without listing the directory of the notebook
 - `session_link`: the connection to the recorder

@@ -8,7 +8,10 @@ from clew_kernel import process_state
 from clew_kernel.code_names import CodeNames, find_names, hash_text, normalize
 from clew_kernel.namespace_state import NamespaceState, Variables, find_shared_things
 from clew_kernel.process_state import Modules, ProcessState
-from clew_kernel.serialization import Serializer, Unsavable, read_saved
+from clew_kernel.serialization import Serializer, read_saved
+from clew_kernel.unsavable import Unsavable
+
+_MAIN = ("__main__", "__mp_main__")  # the second is a name that multiprocessing gives it
 
 
 class CellTracker:
@@ -150,7 +153,7 @@ class Cell:
             "needs": needed,
             "deleted": deleted,
             "process": {name: process[name] for name in altered},
-            "imports": [n for n in imports if "." not in n and n != "__main__"],
+            "imports": [n for n in imports if "." not in n and n not in _MAIN],
             "writes": {},
         }
         why = self._why_never() or self._why_not_saved(after, imports)

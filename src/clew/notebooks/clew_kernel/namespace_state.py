@@ -8,7 +8,8 @@ from clew_kernel.code_names import CodeNames
 from clew_kernel.fingerprints import fingerprints
 from clew_kernel.object_graph import Reach, find_components, find_reach, is_importable
 from clew_kernel.process_state import Modules
-from clew_kernel.serialization import Saved, Serializer, Unsavable
+from clew_kernel.serialization import Saved, Serializer
+from clew_kernel.unsavable import Unsavable
 
 _HIDDEN = frozenset(
     {

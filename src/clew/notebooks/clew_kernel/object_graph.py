@@ -73,7 +73,8 @@ def find_reach(value: object, namespace: dict[str, Any]) -> Reach:
             with_storage = getattr(one, "untyped_storage", None)
             if with_storage is not None and not one.is_sparse:
                 reach.objects["torch", with_storage().data_ptr()] = one
-            waiting += (one.grad, vars(one) if hasattr(one, "__dict__") else None)
+            grad = one.grad if one.is_leaf else None  # torch warns of others
+            waiting += (grad, vars(one) if hasattr(one, "__dict__") else None)
         elif kind is types.FunctionType:
             _walk_function(one, namespace, reach, waiting)
         else:

@@ -19,15 +19,13 @@ from typing import Any
 
 import cloudpickle
 import cloudpickle.cloudpickle as by_value
+from clew_kernel import tensors
 from clew_kernel.object_graph import is_importable
+from clew_kernel.unsavable import Unsavable
 
 _MAGIC = b"clewvar1"
 _LENGTH = struct.Struct("<Q")
 _SETS = frozenset({set, frozenset})
-
-
-class Unsavable(Exception):
-    """The value cannot be saved and read back; says why."""
 
 
 class Saved:
@@ -145,7 +143,7 @@ class _Pickler(cloudpickle.Pickler):
         self._array = getattr(numpy, "ndarray", None)
         self._mapped = getattr(numpy, "memmap", ())
         self._tensor = getattr(torch, "Tensor", ())
-        self._storages: dict[int, Any] = {}
+        self._memories: dict[Any, tensors.Memory] = {}
 
     def persistent_id(self, obj: Any) -> Any:
         if obj is self._namespace:
@@ -168,7 +166,7 @@ class _Pickler(cloudpickle.Pickler):
         if self._mapped and isinstance(obj, self._mapped):
             raise Unsavable("it is a file mapped into memory")
         if self._tensor and isinstance(obj, self._tensor):
-            self._check_tensor(obj)
+            return tensors.reduce_tensor(obj, self._memories)
         return super().reducer_override(obj)
 
     def _reduce_array(self, array: Any) -> Any:
@@ -182,15 +180,6 @@ class _Pickler(cloudpickle.Pickler):
             return NotImplemented
         start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
         return _view, (owner, start, array.shape, array.strides, array.dtype, array.flags.writeable)
-
-    def _check_tensor(self, tensor: Any) -> None:
-        """torch copies the memory of each tensor: two that share it would come apart."""
-        storage = getattr(tensor, "untyped_storage", None)
-        if storage is None or tensor.is_sparse:
-            return
-        address = storage().data_ptr()
-        if address and self._storages.setdefault(address, tensor) is not tensor:
-            raise Unsavable("two tensors share their memory")
 
 
 class _Unpickler(pickle.Unpickler):
