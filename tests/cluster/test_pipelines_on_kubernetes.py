@@ -27,6 +27,8 @@ from tests.local.server import run_server
 from tests.wait import wait_until
 from tools.cluster.images import BUSYBOX
 
+from clew.kube.tasks.task_pod import RUN_LABEL, TASK_ANNOTATION
+from clew.pipelines.pods.pod_attempt import list_pod_names
 from clew.pipelines.tasks.kfp_interpreter import compile_pipeline
 
 pytestmark = pytest.mark.cluster
@@ -238,14 +240,25 @@ def gated(url: str) -> str:
 """
 
 
+def is_recorded(project: Project, task: str) -> bool:
+    return bool(tasks(project.json("pipeline", "show", "r1"))[task]["state"] == "succeeded")
+
+
 def test_a_killed_run_is_resumed(project: Project, kube: Kube, reports: Reports) -> None:
-    """The Pod that runs meanwhile is followed, and nothing runs twice."""
+    """The Pod that runs meanwhile is followed, nothing runs twice, and no Pod is left."""
     reports.open("first")
     (project / "pipeline.py").write_text(BEGIN + GATED)
     process = project.start("pipeline", "run", *place(kube), "-p", f"url={reports.url}")
     wait_until("the second task runs", lambda: reports.counts["second"])
+    wait_until("the first task is recorded", lambda: is_recorded(project, "first"))
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
+    # As if it had been killed before it removed the Pod of the first task.
+    uid = project.json("pipeline", "show", "r1")["uid"]
+    left = list_pod_names(uid, "first", 1)[0]
+    marks = (f"--labels={RUN_LABEL}={uid}", f"--annotations={TASK_ANNOTATION}=first")
+    kube("run", left, f"--image={BUSYBOX}", *marks, "--restart=Never", "--", "true", ok=False)
+    assert left in [pod["metadata"]["name"] for pod in kube.get("pods")["items"]]
     pods = pods_of(kube, "second")
     assert len(pods) == 1
     reports.open("second")

@@ -19,7 +19,7 @@ from clew.errors import ClewError
 from clew.kube.tasks.outcome import PodOutcome, describe_status
 from clew.kube.tasks.pod_follower import RUNS
 from clew.kube.tasks.pod_runner import PodRunner
-from clew.kube.tasks.task_pod import TaskPod
+from clew.kube.tasks.task_pod import TaskPod, pod_name
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.engine.run_state import Node
@@ -259,7 +259,7 @@ class PodAttempt:
         return TaskPlace(
             namespace=context.namespace,
             run=context.run,
-            attempt=self._number * MAX_PODS + pod - 1,
+            attempt=_number_pod(self._number, pod),
             url=f"{self._base}/{self._number}{suffix}",
             helper_image=context.helper_image,
             scheduler=context.scheduler,
@@ -345,6 +345,16 @@ class PodAttempt:
     def _set_described(self) -> None:
         self._context.running.discard(self.execution)
         self._described.set()
+
+
+def list_pod_names(run: str, task: str, attempt: int) -> list[str]:
+    """The names of all Pods that an attempt may have had."""
+    return [pod_name(run, task, _number_pod(attempt, pod)) for pod in range(1, MAX_PODS + 1)]
+
+
+def _number_pod(attempt: int, pod: int) -> int:
+    """The number of a Pod among all of its task in the run."""
+    return attempt * MAX_PODS + pod - 1
 
 
 def execution_of(run: Uid, task: str, number: int) -> Uid:

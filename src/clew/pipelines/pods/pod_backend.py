@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from clew.errors import ClewError, NotAllowed, NotFound, UsageError
 from clew.kube.backend.rest_client import RestClient
-from clew.kube.objects import Key
+from clew.kube.objects import Key, name_of
 from clew.kube.tasks.pod_runner import PodRunner
+from clew.kube.tasks.task_pod import RUN_LABEL
 from clew.kube.tasks.volume_claims import create_claim, delete_claim
 from clew.pipelines.engine.engine import StartTask
 from clew.pipelines.engine.resources import Capacity
@@ -18,7 +20,7 @@ from clew.pipelines.engine.run_state import Node
 from clew.pipelines.pods import pod_reuse
 from clew.pipelines.pods.artifact_store import SECRET, ArtifactStore
 from clew.pipelines.pods.image_reuse import ImageReuse, ImageTask
-from clew.pipelines.pods.pod_attempt import PodAttempt, PodContext
+from clew.pipelines.pods.pod_attempt import PodAttempt, PodContext, list_pod_names
 from clew.pipelines.pods.result_watch import ResultWatch
 from clew.pipelines.pods.task_pod_builder import WORKSPACE, image_of
 from clew.pipelines.pods.volume_tasks import VolumeAttempt, workspace_claim
@@ -46,7 +48,7 @@ def prepare_pods(run: PipelineRun, options: RunOptions, cluster: ClusterOptions)
     check_runnable(run.pipeline)
     client = RestClient()
     try:
-        client.list("Pod", cluster.namespace, labels={"clew.dev/run": "none"})
+        client.list("Pod", cluster.namespace, labels={RUN_LABEL: "none"})
         _check_secret(client, cluster.namespace)
     except ClewError:
         client.close()
@@ -142,6 +144,23 @@ class PodBackend:
     def begin(self) -> None:
         if self._workspace is not None:
             create_claim(self._client, self._workspace)
+        self._remove_recorded_pods()
+
+    def _remove_recorded_pods(self) -> None:
+        """Remove Pods of attempts that are in the record: a process that performed this run was
+        killed before it removed them."""
+        recorded = {
+            name
+            for path, attempts in self._numbers.items()
+            for number in range(1, attempts + 1)
+            for name in list_pod_names(self._uid, path, number)
+        }
+        if not recorded:
+            return
+        with suppress(ClewError):  # then they stay; the tasks that are left matter more
+            for pod in self._client.list("Pod", self._namespace, labels={RUN_LABEL: self._uid}):
+                if name_of(pod) in recorded:
+                    self._runner.remove(name_of(pod))
 
     def environment_for(
         self, node: Node, attempt: int, facts: Mapping[str, str]
