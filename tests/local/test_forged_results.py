@@ -11,8 +11,8 @@ from clew.documents.ids import TaskId, Uid
 from clew.errors import ClewError
 from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import ArtifactStore, StoredFile
-from clew.pipelines.pods.pod_reuse import StoredArtifacts
-from clew.pipelines.pods.result_copies import upload_outputs
+from clew.pipelines.pods.reuse.pod_reuse import StoredArtifacts
+from clew.pipelines.pods.reuse.result_copies import upload_outputs
 from clew.pipelines.pods.task_documents import PodTaskResult
 from clew.pipelines.spec.values import Artifact
 from clew.prov.queries.pipelines.finished_tasks import FinishedTask

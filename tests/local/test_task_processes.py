@@ -14,7 +14,7 @@ from clew.documents.ids import Uid
 from clew.pipelines.pods.artifact_store import StoredFile
 from clew.pipelines.pods.execution_events import PodRecord, build_events
 from clew.pipelines.pods.task_documents import TaskTrace, TraceHeader, decode_trace, encode_trace
-from clew.pipelines.pods.task_tracing import mask_variables
+from clew.pipelines.pods.task_tracer import mask_variables
 from clew.pipelines.pods.witnessed_processes import NotWitnessed, TracedTask, convert_trace
 from clew.prov.events import AnyEvent, Content, Gap, Generated, Started, Used
 from clew.witness.tracer_binary import DIRECTORY

@@ -1,6 +1,6 @@
 """Run the cells of a notebook file in a new kernel, each recorded, and compare the outputs.
 
-nbclient runs the cells, so errors, tags and widgets are treated as everywhere in Jupyter. The
+nbclient runs the cells, so errors, tags and widgets are treated as Jupyter treats them. The
 kernel itself decides which cells are reused; its replies say so.
 """
 

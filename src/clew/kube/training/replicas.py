@@ -90,7 +90,7 @@ def _restarts_of(status: Object) -> int:
 
 def collect_replicas(job: TrainingJob, pods: Iterable[Object]) -> dict[ReplicaId, ReplicaPod]:
     """By replica; `pods` are those that the job owns. One whose labels name no replica is passed
-    over: it was made by somebody else, who may know what for."""
+    over: another owner made it, and may need it."""
     types = {each.lower(): each for each in job.framework.types}
     found = {}
     for pod in pods:

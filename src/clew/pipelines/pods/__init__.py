@@ -9,15 +9,12 @@
     pod_locators      the places of these files, without IO
     attempt_content   what of an attempt is kept in the project's store
     result_watch      notices results before Kubernetes says that their Pods have ended
-    image_reuse       whether an earlier task in an image may be reused, wherever it ran
-    pod_reuse         the digest of its image, and its outputs in the store
-    pod_facts         what its processes read
-    result_copies     copies its outputs between this machine and the store
+    reuse             whether an earlier task in an image takes the place of one, wherever it ran
     volume_tasks      tasks that create and delete claims
     task_documents    the documents that an attempt and its Pod exchange through the store
     artifact_store    files in a bucket
     data_mover        the program of the helper's container in each Pod
-    task_tracing      gives the tracer to a task, and stores its trace
+    task_tracer       gives the tracer to a task, and stores its trace
     task_outputs      the files that a task left, which may lead anywhere
     component_main    the program that runs a Python component in the image of its task
 

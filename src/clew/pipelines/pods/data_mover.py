@@ -25,7 +25,7 @@ from clew.pipelines.pods import task_documents
 from clew.pipelines.pods.artifact_store import ArtifactStore, StoredFile
 from clew.pipelines.pods.task_documents import PodTaskResult, TaskPlan
 from clew.pipelines.pods.task_outputs import LeftFile, TaskOutputs
-from clew.pipelines.pods.task_tracing import TaskTracing
+from clew.pipelines.pods.task_tracer import TaskTracer
 
 _TRANSFERS = 4
 """Files at the same time."""
@@ -44,7 +44,7 @@ def main() -> None:
         store = ArtifactStore(settings.load().s3)
         plan = _read_plan(store, place)
         inputs = _prepare(store, place, plan)
-        tracing = TaskTracing(place, plan, inputs)
+        tracing = TaskTracer(place, plan, inputs)
         Path(READY).touch()
         status = _await_status()
         with tracing.stored(store):

@@ -17,11 +17,11 @@ from clew.kube.tasks.volume_claims import create_claim, delete_claim
 from clew.pipelines.engine.engine import StartTask
 from clew.pipelines.engine.resources import Capacity
 from clew.pipelines.engine.run_state import Node
-from clew.pipelines.pods import pod_reuse
 from clew.pipelines.pods.artifact_store import SECRET, ArtifactStore
-from clew.pipelines.pods.image_reuse import ImageReuse, ImageTask
 from clew.pipelines.pods.pod_attempt import PodAttempt, PodContext, list_pod_names
 from clew.pipelines.pods.result_watch import ResultWatch
+from clew.pipelines.pods.reuse import pod_reuse
+from clew.pipelines.pods.reuse.image_reuse import ImageReuse, ImageTask
 from clew.pipelines.pods.task_pod_builder import WORKSPACE, image_of
 from clew.pipelines.pods.volume_tasks import VolumeAttempt, workspace_claim
 from clew.pipelines.runner.run_loop import MakeBackend

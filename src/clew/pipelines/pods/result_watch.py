@@ -1,7 +1,7 @@
 """Notice that a task has stored its result before Kubernetes says that its Pod has ended.
 
 A node looks at its containers once a second. A task of a second would seem to take twice as long,
-and what comes after it would wait for nothing. So the store is asked for the results of tasks that
+and what comes after it would wait without need. So the store is asked for the results of tasks that
 have just begun; for others, that second matters little.
 """
 

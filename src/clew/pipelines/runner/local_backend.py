@@ -26,7 +26,7 @@ from clew.replay.reuse.reuse_types import ReuseCheck
 from clew.run.session.worker_session import WorkerSession
 
 if TYPE_CHECKING:
-    from clew.pipelines.pods.image_reuse import ImageReuse
+    from clew.pipelines.pods.reuse.image_reuse import ImageReuse
 
 
 class LocalBackend:
@@ -96,7 +96,7 @@ class LocalBackend:
     def _decide_in_image(
         self, node: Node, image: TaskImage, variables: Mapping[str, str], *, reuse: bool
     ) -> Verdict:
-        from clew.pipelines.pods.image_reuse import ImageTask  # few tasks run in images here
+        from clew.pipelines.pods.reuse.image_reuse import ImageTask  # few tasks run in images here
 
         def check_image(then: Container[str]) -> ReuseCheck:
             same = any(digest in then for digest in image.digests)
@@ -111,7 +111,7 @@ class LocalBackend:
     @cached_property
     def _images(self) -> ImageReuse:
         from clew.pipelines.pods.artifact_store import ArtifactStore
-        from clew.pipelines.pods.image_reuse import ImageReuse
+        from clew.pipelines.pods.reuse.image_reuse import ImageReuse
 
         return ImageReuse(self._reuse, self._artifacts, ArtifactStore(self._settings.s3))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from clew.pipelines.pods.artifact_store import StoredFile, StoredObject
-from clew.pipelines.pods.pod_reuse import (
+from clew.pipelines.pods.reuse.pod_reuse import (
     check_image,
     compare_outputs,
     find_digest,

@@ -29,7 +29,7 @@ _SHORTEST = 6
 """Shorter values are masked where the variable has them, but not searched for elsewhere."""
 
 
-class TaskTracing:
+class TaskTracer:
     """The tracing of the task of this Pod."""
 
     def __init__(self, place: str, plan: TaskPlan, inputs: Iterable[StoredFile]) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 from msgspec import Struct
 
 from clew.pipelines.engine.run_state import Node
-from clew.pipelines.pods import pod_facts, result_copies
 from clew.pipelines.pods.artifact_store import SCHEME, ArtifactStore
-from clew.pipelines.pods.pod_reuse import StoredArtifacts
+from clew.pipelines.pods.reuse import pod_facts, result_copies
+from clew.pipelines.pods.reuse.pod_reuse import StoredArtifacts
 from clew.pipelines.runner.task_reuse import Bring, TaskReuse, Verdict
 from clew.pipelines.runner.unchanged_check import LocalArtifacts
 from clew.pipelines.spec.values import Artifact
